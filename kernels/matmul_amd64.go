@@ -27,6 +27,7 @@ type product struct {
 	direct bool    // codes need no expansion: panels read them from the weights
 	words  bool    // expanded codes are of 16 bits, and panels want such activations: see rewritten
 	halves bool    // kernels want activations with sums of half blocks: see rewritten
+	sums   kernel  // rewrites activations for gemv, nil if they are taken as they are: see rewritten
 	gemv   []panel // by number of activation rows, largest first
 	few    int     // up to so many activation rows gemv is used
 	expand kernel
@@ -77,7 +78,7 @@ func (p *product) matMul(a *MatMulArgs) {
 		scalar.MatMul(p.layout)(a) // assembly counts down to zero
 		return
 	}
-	if p.halves || p.words && a.N > p.few {
+	if p.halves || p.words && a.N > p.few || p.sums != nil && a.N <= p.few {
 		p.rewritten(a)
 		return
 	}

@@ -39,6 +39,7 @@ var avx512Booked = []product{
 			{1, amd64.Gemv_iq1_sx16_q8x_16x1_avx512vnni},
 		},
 		few:    10,
+		sums:   amd64.Expand_sums_iq1_sx16_q8x_1x32_avx512vnni,
 		expand: amd64.Expand_iq1_sx16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
@@ -54,6 +55,7 @@ var avx512Booked = []product{
 			{1, amd64.Gemv_iq1_mx16_q8x_16x1_avx512vnni},
 		},
 		few:    10,
+		sums:   amd64.Expand_sums_iq1_mx16_q8x_1x32_avx512vnni,
 		expand: amd64.Expand_iq1_mx16_codes_16x32_avx512vnni, panels: avx512U8g,
 	},
 	{
@@ -69,6 +71,7 @@ var avx512Booked = []product{
 			{1, amd64.Gemv_iq2_xxsx16_q8x_16x1_avx512vnni},
 		},
 		few:    10,
+		sums:   amd64.Expand_sums_iq2_xxsx16_q8x_1x32_avx512vnni,
 		expand: amd64.Expand_iq2_xxsx16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
@@ -129,6 +132,7 @@ var avx512Booked = []product{
 			{1, amd64.Gemv_iq3_xxsx16_q8x_16x1_avx512vnni},
 		},
 		few:    10,
+		sums:   amd64.Expand_sums_iq3_xxsx16_q8x_1x32_avx512vnni,
 		expand: amd64.Expand_iq3_xxsx16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{

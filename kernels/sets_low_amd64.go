@@ -88,6 +88,7 @@ var avx512Low = []product{
 			{1, amd64.Gemv_q3_kx16_q8x_16x1_avx512vnni},
 		},
 		few:    10,
+		sums:   amd64.Expand_sums_q3_kx16_q8x_1x32_avx512vnni,
 		expand: amd64.Expand_q3_kx16_codes_16x32_avx512vnni, panels: avx512U8g,
 	},
 	{
@@ -133,6 +134,7 @@ var avx512Low = []product{
 			{1, amd64.Gemv_tq1_0x16_q8x_16x1_avx512vnni},
 		},
 		few:    10,
+		sums:   amd64.Expand_sums_tq1_0x16_q8x_1x32_avx512vnni,
 		expand: amd64.Expand_tq1_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
@@ -193,6 +195,7 @@ var avx512Low = []product{
 			{1, amd64.Gemv_q1_0x16_q8x_16x1_avx512vnni},
 		},
 		few:    10,
+		sums:   amd64.Expand_sums_q1_0x16_q8x_1x32_avx512vnni,
 		expand: amd64.Expand_q1_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
@@ -208,6 +211,7 @@ var avx512Low = []product{
 			{1, amd64.Gemv_q2_0x16_q8x_16x1_avx512vnni},
 		},
 		few:    10,
+		sums:   amd64.Expand_sums_q2_0x16_q8x_1x32_avx512vnni,
 		expand: amd64.Expand_q2_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 }

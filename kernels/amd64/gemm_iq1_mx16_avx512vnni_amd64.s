@@ -13,12 +13,19 @@ TEXT ·Gemv_iq1_mx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      (AX), BX
 	MOVQ      8(AX), SI
 	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
-	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
-	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
-	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	VMOVDQU32 dwords_avx512vnni_c0c0c0c0<>+0(SB), Z2
+	VMOVDQU32 dwords_avx512vnni_12700000<>+0(SB), Z3
+	VMOVDQU32 dwords_avx512vnni_00040004<>+0(SB), Z4
+	VMOVDQU32 dwords_avx512vnni_00100010<>+0(SB), Z5
+	VMOVDQU32 ups_at_0_avx512vnni<>+0(SB), Z6
+	VMOVDQU32 ups_at_1_avx512vnni<>+0(SB), Z7
+	VMOVDQU32 ups_at_2_avx512vnni<>+0(SB), Z8
+	VMOVDQU32 ups_at_3_avx512vnni<>+0(SB), Z9
+	VMOVDQU32 ups_at_4_avx512vnni<>+0(SB), Z10
+	VMOVDQU32 ups_at_5_avx512vnni<>+0(SB), Z11
+	VMOVDQU32 ups_at_6_avx512vnni<>+0(SB), Z12
+	VMOVDQU32 ups_at_7_avx512vnni<>+0(SB), Z13
 
 tile:
 	MOVQ   BX, DI
@@ -26,497 +33,377 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
-	VPXORD Z6, Z6, Z6
+	VPXORD Z14, Z14, Z14
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ           16(AX), R11
-	PREFETCHT1     (DI)(R11*1)
-	VCVTPH2PS      (DI), Z7
-	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z8
-	VPMULTISHIFTQB 128(R8), Z8, Z8
-	VPERMB         Z2, Z8, Z9
-	VPERMB         Z3, Z8, Z10
-	VPERMB         Z4, Z8, Z11
-	VPERMB         Z5, Z8, Z8
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Z15
 
-	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 192(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST (R9), Z13, Z12
-	VPSLLD        $0x03, 192(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 4(R9), Z13, Z12
-	VPSRLD        $0x03, 192(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 8(R9), Z9, Z12
-	PREFETCHT1    32768(R8)
-	PREFETCHT0    8192(R8)
-	VPSLLD        $0x01, 192(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 12(R9), Z9, Z12
-	VMOVDQU32     (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   32(R9), Z9, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z6
-
-	// sub-block 0, scale 1
-	VPBROADCASTD   44(R9), Z10
-	VPBROADCASTD   40(R9), Z9
-	VPSUBD         Z10, Z9, Z9
-	VPSRAD         $0x07, Z9, Z10
-	VPSRAD         $0x04, Z9, Z9
-	VPADDD         Z10, Z9, Z9
-	VPSRLD         $0x01, 256(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  16(R9), Z10, Z9
-	VPSLLD         $0x03, 256(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  20(R9), Z10, Z9
+	// sub-block 0
+	VPSLLD         $0x04, 192(R8), Z16
+	VPSLLD         $0x04, 256(R8), Z17
+	VPMULTISHIFTQB 128(R8), Z6, Z18
+	VMOVDQA32      Z3, Z19
+	VPANDD         192(R8), Z1, Z20
+	VPANDD         Z16, Z1, Z21
+	VPDPBUSD.BCST  (R9), Z20, Z19
+	VPDPBUSD.BCST  4(R9), Z21, Z19
+	VPANDD         Z18, Z4, Z20
+	VPDPWSSD.BCST  48(R9), Z20, Z19
+	VPSLLD         $0x02, Z19, Z19
+	VPANDD         192(R8), Z2, Z20
+	VPANDD         Z16, Z2, Z16
+	VPDPBUSD.BCST  8(R9), Z20, Z19
+	PREFETCHT1     32768(R8)
+	PREFETCHT0     8192(R8)
+	VPDPBUSD.BCST  12(R9), Z16, Z19
+	VMOVDQU32      (R8), Z16
+	VSUBPS.BCST    52(R9), Z19, Z19
+	VPERMPS        Z0, Z16, Z16
+	VMULPS         Z15, Z16, Z16
+	VMOVDQA32      Z3, Z20
+	VPANDD         256(R8), Z1, Z21
+	VPANDD         Z17, Z1, Z22
+	VPDPBUSD.BCST  16(R9), Z21, Z20
+	VPDPBUSD.BCST  20(R9), Z22, Z20
+	VPSLLD         $0x02, Z20, Z20
+	VPANDD         256(R8), Z2, Z21
+	VPANDD         Z17, Z2, Z17
 	PREFETCHT0     8256(R8)
-	VPSRLD         $0x03, 256(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  24(R9), Z10, Z9
-	VPSLLD         $0x01, 256(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  28(R9), Z10, Z9
-	VPSRLD         $0x04, (R8), Z8
-	VPERMPS        Z0, Z8, Z8
-	VMULPS         Z7, Z8, Z8
-	VMULPS.BCST    32(R9), Z8, Z8
-	VCVTDQ2PS      Z9, Z9
-	VFMADD231PS    Z8, Z9, Z6
-	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z8
-	VPMULTISHIFTQB 128(R8), Z8, Z8
-	VPERMB         Z2, Z8, Z9
-	VPERMB         Z3, Z8, Z10
-	VPERMB         Z4, Z8, Z11
-	VPERMB         Z5, Z8, Z8
+	VPDPBUSD.BCST  24(R9), Z21, Z20
+	VPDPBUSD.BCST  28(R9), Z17, Z20
+	VPANDD         Z18, Z5, Z17
+	VPDPWSSD.BCST  60(R9), Z17, Z20
+	VPSRLD         $0x04, (R8), Z17
+	VSUBPS.BCST    56(R9), Z20, Z20
+	VPERMPS        Z0, Z17, Z17
+	VMULPS         Z15, Z17, Z17
+	VMULPS.BCST    32(R9), Z16, Z16
+	VFMADD231PS    Z16, Z19, Z14
+	VMULPS.BCST    32(R9), Z17, Z17
+	VFMADD231PS    Z17, Z20, Z14
 
-	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 320(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 48(R9), Z13, Z12
-	VPSLLD        $0x03, 320(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 52(R9), Z13, Z12
-	PREFETCHT0    8320(R8)
-	VPSRLD        $0x03, 320(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 56(R9), Z9, Z12
-	VPSLLD        $0x01, 320(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 60(R9), Z9, Z12
-	VPSRLD        $0x08, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   80(R9), Z9, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z6
-
-	// sub-block 1, scale 1
-	VPBROADCASTD   92(R9), Z10
-	VPBROADCASTD   88(R9), Z9
-	VPSUBD         Z10, Z9, Z9
-	VPSRAD         $0x07, Z9, Z10
-	VPSRAD         $0x04, Z9, Z9
-	VPADDD         Z10, Z9, Z9
-	VPSRLD         $0x01, 384(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  64(R9), Z10, Z9
+	// sub-block 1
+	VPSLLD         $0x04, 320(R8), Z16
+	VPSLLD         $0x04, 384(R8), Z17
+	VPMULTISHIFTQB 128(R8), Z7, Z18
+	VMOVDQA32      Z3, Z19
+	VPANDD         320(R8), Z1, Z20
+	VPANDD         Z16, Z1, Z21
+	VPDPBUSD.BCST  64(R9), Z20, Z19
+	VPDPBUSD.BCST  68(R9), Z21, Z19
+	VPANDD         Z18, Z4, Z20
+	VPDPWSSD.BCST  112(R9), Z20, Z19
+	VPSLLD         $0x02, Z19, Z19
+	VPANDD         320(R8), Z2, Z20
+	VPANDD         Z16, Z2, Z16
+	PREFETCHT0     8320(R8)
+	VPDPBUSD.BCST  72(R9), Z20, Z19
+	VPDPBUSD.BCST  76(R9), Z16, Z19
+	VPSRLD         $0x08, (R8), Z16
+	VSUBPS.BCST    116(R9), Z19, Z19
+	VPERMPS        Z0, Z16, Z16
+	VMULPS         Z15, Z16, Z16
+	VMOVDQA32      Z3, Z20
+	VPANDD         384(R8), Z1, Z21
+	VPANDD         Z17, Z1, Z22
+	VPDPBUSD.BCST  80(R9), Z21, Z20
 	PREFETCHT0     8384(R8)
-	VPSLLD         $0x03, 384(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  68(R9), Z10, Z9
-	VPSRLD         $0x03, 384(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  72(R9), Z10, Z9
-	VPSLLD         $0x01, 384(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  76(R9), Z10, Z9
-	VPSRLD         $0x0c, (R8), Z8
-	VPERMPS        Z0, Z8, Z8
-	VMULPS         Z7, Z8, Z8
-	VMULPS.BCST    80(R9), Z8, Z8
-	VCVTDQ2PS      Z9, Z9
-	VFMADD231PS    Z8, Z9, Z6
-	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z8
-	VPMULTISHIFTQB 128(R8), Z8, Z8
-	VPERMB         Z2, Z8, Z9
-	VPERMB         Z3, Z8, Z10
-	VPERMB         Z4, Z8, Z11
-	VPERMB         Z5, Z8, Z8
+	VPDPBUSD.BCST  84(R9), Z22, Z20
+	VPSLLD         $0x02, Z20, Z20
+	VPANDD         384(R8), Z2, Z21
+	VPANDD         Z17, Z2, Z17
+	VPDPBUSD.BCST  88(R9), Z21, Z20
+	VPDPBUSD.BCST  92(R9), Z17, Z20
+	VPANDD         Z18, Z5, Z17
+	VPDPWSSD.BCST  124(R9), Z17, Z20
+	VPSRLD         $0x0c, (R8), Z17
+	VSUBPS.BCST    120(R9), Z20, Z20
+	VPERMPS        Z0, Z17, Z17
+	VMULPS         Z15, Z17, Z17
+	VMULPS.BCST    96(R9), Z16, Z16
+	VFMADD231PS    Z16, Z19, Z14
+	VMULPS.BCST    96(R9), Z17, Z17
+	VFMADD231PS    Z17, Z20, Z14
 
-	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	PREFETCHT1    33024(R8)
-	PREFETCHT0    8448(R8)
-	VPSRLD        $0x01, 448(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 96(R9), Z13, Z12
-	VPSLLD        $0x03, 448(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 100(R9), Z13, Z12
-	VPSRLD        $0x03, 448(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 104(R9), Z9, Z12
-	VPSLLD        $0x01, 448(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 108(R9), Z9, Z12
-	VPSRLD        $0x10, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   128(R9), Z9, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z6
-
-	// sub-block 2, scale 1
-	VPBROADCASTD   140(R9), Z10
-	VPBROADCASTD   136(R9), Z9
-	VPSUBD         Z10, Z9, Z9
-	VPSRAD         $0x07, Z9, Z10
-	VPSRAD         $0x04, Z9, Z9
-	VPADDD         Z10, Z9, Z9
+	// sub-block 2
+	VPSLLD         $0x04, 448(R8), Z16
+	VPSLLD         $0x04, 512(R8), Z17
+	VPMULTISHIFTQB 128(R8), Z8, Z18
+	VMOVDQA32      Z3, Z19
+	VPANDD         448(R8), Z1, Z20
+	VPANDD         Z16, Z1, Z21
+	PREFETCHT1     33024(R8)
+	PREFETCHT0     8448(R8)
+	VPDPBUSD.BCST  128(R9), Z20, Z19
+	VPDPBUSD.BCST  132(R9), Z21, Z19
+	VPANDD         Z18, Z4, Z20
+	VPDPWSSD.BCST  176(R9), Z20, Z19
+	VPSLLD         $0x02, Z19, Z19
+	VPANDD         448(R8), Z2, Z20
+	VPANDD         Z16, Z2, Z16
+	VPDPBUSD.BCST  136(R9), Z20, Z19
+	VPDPBUSD.BCST  140(R9), Z16, Z19
+	VPSRLD         $0x10, (R8), Z16
+	VSUBPS.BCST    180(R9), Z19, Z19
+	VPERMPS        Z0, Z16, Z16
+	VMULPS         Z15, Z16, Z16
+	VMOVDQA32      Z3, Z20
+	VPANDD         512(R8), Z1, Z21
+	VPANDD         Z17, Z1, Z22
 	PREFETCHT0     8512(R8)
-	VPSRLD         $0x01, 512(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  112(R9), Z10, Z9
-	VPSLLD         $0x03, 512(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  116(R9), Z10, Z9
-	VPSRLD         $0x03, 512(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  120(R9), Z10, Z9
+	VPDPBUSD.BCST  144(R9), Z21, Z20
+	VPDPBUSD.BCST  148(R9), Z22, Z20
+	VPSLLD         $0x02, Z20, Z20
+	VPANDD         512(R8), Z2, Z21
+	VPANDD         Z17, Z2, Z17
+	VPDPBUSD.BCST  152(R9), Z21, Z20
 	PREFETCHT0     8576(R8)
-	VPSLLD         $0x01, 512(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  124(R9), Z10, Z9
-	VPSRLD         $0x14, (R8), Z8
-	VPERMPS        Z0, Z8, Z8
-	VMULPS         Z7, Z8, Z8
-	VMULPS.BCST    128(R9), Z8, Z8
-	VCVTDQ2PS      Z9, Z9
-	VFMADD231PS    Z8, Z9, Z6
-	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z8
-	VPMULTISHIFTQB 128(R8), Z8, Z8
-	VPERMB         Z2, Z8, Z9
-	VPERMB         Z3, Z8, Z10
-	VPERMB         Z4, Z8, Z11
-	VPERMB         Z5, Z8, Z8
+	VPDPBUSD.BCST  156(R9), Z17, Z20
+	VPANDD         Z18, Z5, Z17
+	VPDPWSSD.BCST  188(R9), Z17, Z20
+	VPSRLD         $0x14, (R8), Z17
+	VSUBPS.BCST    184(R9), Z20, Z20
+	VPERMPS        Z0, Z17, Z17
+	VMULPS         Z15, Z17, Z17
+	VMULPS.BCST    160(R9), Z16, Z16
+	VFMADD231PS    Z16, Z19, Z14
+	VMULPS.BCST    160(R9), Z17, Z17
+	VFMADD231PS    Z17, Z20, Z14
 
-	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 576(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 144(R9), Z13, Z12
-	VPSLLD        $0x03, 576(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 148(R9), Z13, Z12
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 576(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 152(R9), Z9, Z12
-	VPSLLD        $0x01, 576(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 156(R9), Z9, Z12
-	VPSRLD        $0x18, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   176(R9), Z9, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z6
-
-	// sub-block 3, scale 1
-	VPBROADCASTD   188(R9), Z10
-	VPBROADCASTD   184(R9), Z9
-	VPSUBD         Z10, Z9, Z9
-	VPSRAD         $0x07, Z9, Z10
-	VPSRAD         $0x04, Z9, Z9
-	VPADDD         Z10, Z9, Z9
-	VPSRLD         $0x01, 640(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  160(R9), Z10, Z9
-	VPSLLD         $0x03, 640(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  164(R9), Z10, Z9
+	// sub-block 3
+	VPSLLD         $0x04, 576(R8), Z16
+	VPSLLD         $0x04, 640(R8), Z17
+	VPMULTISHIFTQB 128(R8), Z9, Z18
+	VMOVDQA32      Z3, Z19
+	VPANDD         576(R8), Z1, Z20
+	VPANDD         Z16, Z1, Z21
+	VPDPBUSD.BCST  192(R9), Z20, Z19
+	VPDPBUSD.BCST  196(R9), Z21, Z19
+	VPANDD         Z18, Z4, Z20
+	VPDPWSSD.BCST  240(R9), Z20, Z19
+	VPSLLD         $0x02, Z19, Z19
+	VPANDD         576(R8), Z2, Z20
+	VPANDD         Z16, Z2, Z16
+	PREFETCHT0     8640(R8)
+	VPDPBUSD.BCST  200(R9), Z20, Z19
+	VPDPBUSD.BCST  204(R9), Z16, Z19
+	VPSRLD         $0x18, (R8), Z16
+	VSUBPS.BCST    244(R9), Z19, Z19
+	VPERMPS        Z0, Z16, Z16
+	VMULPS         Z15, Z16, Z16
+	VMOVDQA32      Z3, Z20
+	VPANDD         640(R8), Z1, Z21
+	VPANDD         Z17, Z1, Z22
+	VPDPBUSD.BCST  208(R9), Z21, Z20
+	VPDPBUSD.BCST  212(R9), Z22, Z20
+	VPSLLD         $0x02, Z20, Z20
+	VPANDD         640(R8), Z2, Z21
+	VPANDD         Z17, Z2, Z17
 	PREFETCHT1     33280(R8)
 	PREFETCHT0     8704(R8)
-	VPSRLD         $0x03, 640(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  168(R9), Z10, Z9
-	VPSLLD         $0x01, 640(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  172(R9), Z10, Z9
-	VPSRLD         $0x1c, (R8), Z8
-	VPERMPS        Z0, Z8, Z8
-	VMULPS         Z7, Z8, Z8
-	VMULPS.BCST    176(R9), Z8, Z8
-	VCVTDQ2PS      Z9, Z9
-	VFMADD231PS    Z8, Z9, Z6
-	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z8
-	VPMULTISHIFTQB 128(R8), Z8, Z8
-	VPERMB         Z2, Z8, Z9
-	VPERMB         Z3, Z8, Z10
-	VPERMB         Z4, Z8, Z11
-	VPERMB         Z5, Z8, Z8
+	VPDPBUSD.BCST  216(R9), Z21, Z20
+	VPDPBUSD.BCST  220(R9), Z17, Z20
+	VPANDD         Z18, Z5, Z17
+	VPDPWSSD.BCST  252(R9), Z17, Z20
+	VPSRLD         $0x1c, (R8), Z17
+	VSUBPS.BCST    248(R9), Z20, Z20
+	VPERMPS        Z0, Z17, Z17
+	VMULPS         Z15, Z17, Z17
+	VMULPS.BCST    224(R9), Z16, Z16
+	VFMADD231PS    Z16, Z19, Z14
+	VMULPS.BCST    224(R9), Z17, Z17
+	VFMADD231PS    Z17, Z20, Z14
 
-	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 704(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 192(R9), Z13, Z12
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 704(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 196(R9), Z13, Z12
-	VPSRLD        $0x03, 704(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 200(R9), Z9, Z12
-	VPSLLD        $0x01, 704(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 204(R9), Z9, Z12
-	VMOVDQU32     64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   224(R9), Z9, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z6
-
-	// sub-block 4, scale 1
-	VPBROADCASTD   236(R9), Z10
-	VPBROADCASTD   232(R9), Z9
-	VPSUBD         Z10, Z9, Z9
-	VPSRAD         $0x07, Z9, Z10
-	VPSRAD         $0x04, Z9, Z9
-	VPADDD         Z10, Z9, Z9
-	VPSRLD         $0x01, 768(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  208(R9), Z10, Z9
+	// sub-block 4
+	VPSLLD         $0x04, 704(R8), Z16
+	VPSLLD         $0x04, 768(R8), Z17
+	VPMULTISHIFTQB 128(R8), Z10, Z18
+	VMOVDQA32      Z3, Z19
+	VPANDD         704(R8), Z1, Z20
+	VPANDD         Z16, Z1, Z21
+	VPDPBUSD.BCST  256(R9), Z20, Z19
+	PREFETCHT0     8768(R8)
+	VPDPBUSD.BCST  260(R9), Z21, Z19
+	VPANDD         Z18, Z4, Z20
+	VPDPWSSD.BCST  304(R9), Z20, Z19
+	VPSLLD         $0x02, Z19, Z19
+	VPANDD         704(R8), Z2, Z20
+	VPANDD         Z16, Z2, Z16
+	VPDPBUSD.BCST  264(R9), Z20, Z19
+	VPDPBUSD.BCST  268(R9), Z16, Z19
+	VMOVDQU32      64(R8), Z16
+	VSUBPS.BCST    308(R9), Z19, Z19
+	VPERMPS        Z0, Z16, Z16
+	VMULPS         Z15, Z16, Z16
+	VMOVDQA32      Z3, Z20
+	VPANDD         768(R8), Z1, Z21
+	VPANDD         Z17, Z1, Z22
+	VPDPBUSD.BCST  272(R9), Z21, Z20
 	PREFETCHT0     8832(R8)
-	VPSLLD         $0x03, 768(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  212(R9), Z10, Z9
-	VPSRLD         $0x03, 768(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  216(R9), Z10, Z9
-	VPSLLD         $0x01, 768(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  220(R9), Z10, Z9
-	VPSRLD         $0x04, 64(R8), Z8
-	VPERMPS        Z0, Z8, Z8
-	VMULPS         Z7, Z8, Z8
-	VMULPS.BCST    224(R9), Z8, Z8
-	VCVTDQ2PS      Z9, Z9
-	VFMADD231PS    Z8, Z9, Z6
-	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z8
-	VPMULTISHIFTQB 128(R8), Z8, Z8
-	VPERMB         Z2, Z8, Z9
-	VPERMB         Z3, Z8, Z10
-	VPERMB         Z4, Z8, Z11
-	VPERMB         Z5, Z8, Z8
+	VPDPBUSD.BCST  276(R9), Z22, Z20
+	VPSLLD         $0x02, Z20, Z20
+	VPANDD         768(R8), Z2, Z21
+	VPANDD         Z17, Z2, Z17
+	VPDPBUSD.BCST  280(R9), Z21, Z20
+	VPDPBUSD.BCST  284(R9), Z17, Z20
+	VPANDD         Z18, Z5, Z17
+	VPDPWSSD.BCST  316(R9), Z17, Z20
+	VPSRLD         $0x04, 64(R8), Z17
+	VSUBPS.BCST    312(R9), Z20, Z20
+	VPERMPS        Z0, Z17, Z17
+	VMULPS         Z15, Z17, Z17
+	VMULPS.BCST    288(R9), Z16, Z16
+	VFMADD231PS    Z16, Z19, Z14
+	VMULPS.BCST    288(R9), Z17, Z17
+	VFMADD231PS    Z17, Z20, Z14
 
-	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	PREFETCHT0    8896(R8)
-	VPSRLD        $0x01, 832(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 240(R9), Z13, Z12
-	VPSLLD        $0x03, 832(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 244(R9), Z13, Z12
-	VPSRLD        $0x03, 832(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 248(R9), Z9, Z12
-	PREFETCHT1    33536(R8)
-	PREFETCHT0    8960(R8)
-	VPSLLD        $0x01, 832(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 252(R9), Z9, Z12
-	VPSRLD        $0x08, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   272(R9), Z9, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z6
-
-	// sub-block 5, scale 1
-	VPBROADCASTD   284(R9), Z10
-	VPBROADCASTD   280(R9), Z9
-	VPSUBD         Z10, Z9, Z9
-	VPSRAD         $0x07, Z9, Z10
-	VPSRAD         $0x04, Z9, Z9
-	VPADDD         Z10, Z9, Z9
-	VPSRLD         $0x01, 896(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  256(R9), Z10, Z9
-	VPSLLD         $0x03, 896(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  260(R9), Z10, Z9
-	VPSRLD         $0x03, 896(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  264(R9), Z10, Z9
+	// sub-block 5
+	VPSLLD         $0x04, 832(R8), Z16
+	VPSLLD         $0x04, 896(R8), Z17
+	VPMULTISHIFTQB 128(R8), Z11, Z18
+	VMOVDQA32      Z3, Z19
+	VPANDD         832(R8), Z1, Z20
+	VPANDD         Z16, Z1, Z21
+	PREFETCHT0     8896(R8)
+	VPDPBUSD.BCST  320(R9), Z20, Z19
+	VPDPBUSD.BCST  324(R9), Z21, Z19
+	VPANDD         Z18, Z4, Z20
+	VPDPWSSD.BCST  368(R9), Z20, Z19
+	VPSLLD         $0x02, Z19, Z19
+	VPANDD         832(R8), Z2, Z20
+	VPANDD         Z16, Z2, Z16
+	VPDPBUSD.BCST  328(R9), Z20, Z19
+	PREFETCHT1     33536(R8)
+	PREFETCHT0     8960(R8)
+	VPDPBUSD.BCST  332(R9), Z16, Z19
+	VPSRLD         $0x08, 64(R8), Z16
+	VSUBPS.BCST    372(R9), Z19, Z19
+	VPERMPS        Z0, Z16, Z16
+	VMULPS         Z15, Z16, Z16
+	VMOVDQA32      Z3, Z20
+	VPANDD         896(R8), Z1, Z21
+	VPANDD         Z17, Z1, Z22
+	VPDPBUSD.BCST  336(R9), Z21, Z20
+	VPDPBUSD.BCST  340(R9), Z22, Z20
+	VPSLLD         $0x02, Z20, Z20
+	VPANDD         896(R8), Z2, Z21
+	VPANDD         Z17, Z2, Z17
+	VPDPBUSD.BCST  344(R9), Z21, Z20
 	PREFETCHT0     9024(R8)
-	VPSLLD         $0x01, 896(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  268(R9), Z10, Z9
-	VPSRLD         $0x0c, 64(R8), Z8
-	VPERMPS        Z0, Z8, Z8
-	VMULPS         Z7, Z8, Z8
-	VMULPS.BCST    272(R9), Z8, Z8
-	VCVTDQ2PS      Z9, Z9
-	VFMADD231PS    Z8, Z9, Z6
-	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z8
-	VPMULTISHIFTQB 128(R8), Z8, Z8
-	VPERMB         Z2, Z8, Z9
-	VPERMB         Z3, Z8, Z10
-	VPERMB         Z4, Z8, Z11
-	VPERMB         Z5, Z8, Z8
+	VPDPBUSD.BCST  348(R9), Z17, Z20
+	VPANDD         Z18, Z5, Z17
+	VPDPWSSD.BCST  380(R9), Z17, Z20
+	VPSRLD         $0x0c, 64(R8), Z17
+	VSUBPS.BCST    376(R9), Z20, Z20
+	VPERMPS        Z0, Z17, Z17
+	VMULPS         Z15, Z17, Z17
+	VMULPS.BCST    352(R9), Z16, Z16
+	VFMADD231PS    Z16, Z19, Z14
+	VMULPS.BCST    352(R9), Z17, Z17
+	VFMADD231PS    Z17, Z20, Z14
 
-	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 960(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 288(R9), Z13, Z12
-	VPSLLD        $0x03, 960(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 292(R9), Z13, Z12
-	PREFETCHT0    9088(R8)
-	VPSRLD        $0x03, 960(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 296(R9), Z9, Z12
-	VPSLLD        $0x01, 960(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 300(R9), Z9, Z12
-	VPSRLD        $0x10, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   320(R9), Z9, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z6
-
-	// sub-block 6, scale 1
-	VPBROADCASTD   332(R9), Z10
-	VPBROADCASTD   328(R9), Z9
-	VPSUBD         Z10, Z9, Z9
-	VPSRAD         $0x07, Z9, Z10
-	VPSRAD         $0x04, Z9, Z9
-	VPADDD         Z10, Z9, Z9
-	VPSRLD         $0x01, 1024(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  304(R9), Z10, Z9
+	// sub-block 6
+	VPSLLD         $0x04, 960(R8), Z16
+	VPSLLD         $0x04, 1024(R8), Z17
+	VPMULTISHIFTQB 128(R8), Z12, Z18
+	VMOVDQA32      Z3, Z19
+	VPANDD         960(R8), Z1, Z20
+	VPANDD         Z16, Z1, Z21
+	VPDPBUSD.BCST  384(R9), Z20, Z19
+	VPDPBUSD.BCST  388(R9), Z21, Z19
+	VPANDD         Z18, Z4, Z20
+	VPDPWSSD.BCST  432(R9), Z20, Z19
+	VPSLLD         $0x02, Z19, Z19
+	VPANDD         960(R8), Z2, Z20
+	VPANDD         Z16, Z2, Z16
+	PREFETCHT0     9088(R8)
+	VPDPBUSD.BCST  392(R9), Z20, Z19
+	VPDPBUSD.BCST  396(R9), Z16, Z19
+	VPSRLD         $0x10, 64(R8), Z16
+	VSUBPS.BCST    436(R9), Z19, Z19
+	VPERMPS        Z0, Z16, Z16
+	VMULPS         Z15, Z16, Z16
+	VMOVDQA32      Z3, Z20
+	VPANDD         1024(R8), Z1, Z21
+	VPANDD         Z17, Z1, Z22
+	VPDPBUSD.BCST  400(R9), Z21, Z20
 	PREFETCHT0     9152(R8)
-	VPSLLD         $0x03, 1024(R8), Z10
-	VPTERNLOGD     $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST  308(R9), Z10, Z9
-	VPSRLD         $0x03, 1024(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  312(R9), Z10, Z9
-	VPSLLD         $0x01, 1024(R8), Z10
-	VPTERNLOGD     $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST  316(R9), Z10, Z9
-	VPSRLD         $0x14, 64(R8), Z8
-	VPERMPS        Z0, Z8, Z8
-	VMULPS         Z7, Z8, Z8
-	VMULPS.BCST    320(R9), Z8, Z8
-	VCVTDQ2PS      Z9, Z9
-	VFMADD231PS    Z8, Z9, Z6
-	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z8
-	VPMULTISHIFTQB 128(R8), Z8, Z8
-	VPERMB         Z2, Z8, Z9
-	VPERMB         Z3, Z8, Z10
-	VPERMB         Z4, Z8, Z11
-	VPERMB         Z5, Z8, Z8
+	VPDPBUSD.BCST  404(R9), Z22, Z20
+	VPSLLD         $0x02, Z20, Z20
+	VPANDD         1024(R8), Z2, Z21
+	VPANDD         Z17, Z2, Z17
+	VPDPBUSD.BCST  408(R9), Z21, Z20
+	VPDPBUSD.BCST  412(R9), Z17, Z20
+	VPANDD         Z18, Z5, Z17
+	VPDPWSSD.BCST  444(R9), Z17, Z20
+	VPSRLD         $0x14, 64(R8), Z17
+	VSUBPS.BCST    440(R9), Z20, Z20
+	VPERMPS        Z0, Z17, Z17
+	VMULPS         Z15, Z17, Z17
+	VMULPS.BCST    416(R9), Z16, Z16
+	VFMADD231PS    Z16, Z19, Z14
+	VMULPS.BCST    416(R9), Z17, Z17
+	VFMADD231PS    Z17, Z20, Z14
 
-	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 1088(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 336(R9), Z13, Z12
-	PREFETCHT1    33792(R8)
-	PREFETCHT0    9216(R8)
-	VPSLLD        $0x03, 1088(R8), Z13
-	VPTERNLOGD    $0xea, Z9, Z1, Z13
-	VPDPBUSD.BCST 340(R9), Z13, Z12
-	VPSRLD        $0x03, 1088(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 344(R9), Z9, Z12
-	VPSLLD        $0x01, 1088(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 348(R9), Z9, Z12
-	VPSRLD        $0x18, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   368(R9), Z9, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z6
-
-	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z10
-	VPBROADCASTD  376(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	PREFETCHT0    9280(R8)
-	VPSRLD        $0x01, 1152(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 352(R9), Z10, Z9
-	VPSLLD        $0x03, 1152(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 356(R9), Z10, Z9
-	VPSRLD        $0x03, 1152(R8), Z10
-	VPTERNLOGD    $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST 360(R9), Z10, Z9
-	PREFETCHT0    9344(R8)
-	VPSLLD        $0x01, 1152(R8), Z10
-	VPTERNLOGD    $0xea, Z8, Z1, Z10
-	VPDPBUSD.BCST 364(R9), Z10, Z9
-	VPSRLD        $0x1c, 64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   368(R9), Z8, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z6
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x20, DI
-	ADDQ          $0x000004c0, R8
-	DECQ          R10
-	JNZ           block
-	MOVQ          64(AX), DI
-	VMOVUPS       Z6, (CX)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
+	// sub-block 7
+	VPSLLD         $0x04, 1088(R8), Z16
+	VPSLLD         $0x04, 1152(R8), Z17
+	VPMULTISHIFTQB 128(R8), Z13, Z18
+	VMOVDQA32      Z3, Z19
+	VPANDD         1088(R8), Z1, Z20
+	VPANDD         Z16, Z1, Z21
+	VPDPBUSD.BCST  448(R9), Z20, Z19
+	PREFETCHT1     33792(R8)
+	PREFETCHT0     9216(R8)
+	VPDPBUSD.BCST  452(R9), Z21, Z19
+	VPANDD         Z18, Z4, Z20
+	VPDPWSSD.BCST  496(R9), Z20, Z19
+	VPSLLD         $0x02, Z19, Z19
+	VPANDD         1088(R8), Z2, Z20
+	VPANDD         Z16, Z2, Z16
+	VPDPBUSD.BCST  456(R9), Z20, Z19
+	VPDPBUSD.BCST  460(R9), Z16, Z19
+	VPSRLD         $0x18, 64(R8), Z16
+	VSUBPS.BCST    500(R9), Z19, Z19
+	VPERMPS        Z0, Z16, Z16
+	VMULPS         Z15, Z16, Z16
+	VMOVDQA32      Z3, Z20
+	VPANDD         1152(R8), Z1, Z21
+	VPANDD         Z17, Z1, Z22
+	PREFETCHT0     9280(R8)
+	VPDPBUSD.BCST  464(R9), Z21, Z20
+	VPDPBUSD.BCST  468(R9), Z22, Z20
+	VPSLLD         $0x02, Z20, Z20
+	VPANDD         1152(R8), Z2, Z21
+	VPANDD         Z17, Z2, Z17
+	VPDPBUSD.BCST  472(R9), Z21, Z20
+	PREFETCHT0     9344(R8)
+	VPDPBUSD.BCST  476(R9), Z17, Z20
+	VPANDD         Z18, Z5, Z17
+	VPDPWSSD.BCST  508(R9), Z17, Z20
+	VPSRLD         $0x1c, 64(R8), Z17
+	VSUBPS.BCST    504(R9), Z20, Z20
+	VPERMPS        Z0, Z17, Z17
+	VMULPS         Z15, Z17, Z17
+	VMULPS.BCST    480(R9), Z16, Z16
+	VFMADD231PS    Z16, Z19, Z14
+	VMULPS.BCST    480(R9), Z17, Z17
+	VFMADD231PS    Z17, Z20, Z14
+	ADDQ           $0x00000200, R9
+	ADDQ           $0x20, DI
+	ADDQ           $0x000004c0, R8
+	DECQ           R10
+	JNZ            block
+	MOVQ           64(AX), DI
+	VMOVUPS        Z14, (CX)
+	ADDQ           $0x40, CX
+	ADDQ           16(AX), BX
+	ADDQ           16(AX), SI
+	DECQ           DX
+	JNZ            tile
 	VZEROUPPER
 	RET
 
@@ -585,6 +472,1334 @@ DATA scales_iq1_avx512vnni<>+61(SB)/1, $0x00
 DATA scales_iq1_avx512vnni<>+62(SB)/1, $0xf0
 DATA scales_iq1_avx512vnni<>+63(SB)/1, $0x3f
 GLOBL scales_iq1_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_30303030<>+0(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+4(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+8(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+12(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+16(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+20(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+24(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+28(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+32(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+36(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+40(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+44(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+48(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+52(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+56(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+60(SB)/4, $0x30303030
+GLOBL dwords_avx512vnni_30303030<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_c0c0c0c0<>+0(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+4(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+8(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+12(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+16(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+20(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+24(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+28(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+32(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+36(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+40(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+44(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+48(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+52(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+56(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+60(SB)/4, $0xc0c0c0c0
+GLOBL dwords_avx512vnni_c0c0c0c0<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_12700000<>+0(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+4(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+8(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+12(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+16(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+20(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+24(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+28(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+32(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+36(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+40(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+44(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+48(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+52(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+56(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+60(SB)/4, $0x12700000
+GLOBL dwords_avx512vnni_12700000<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_00040004<>+0(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+4(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+8(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+12(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+16(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+20(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+24(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+28(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+32(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+36(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+40(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+44(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+48(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+52(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+56(SB)/4, $0x00040004
+DATA dwords_avx512vnni_00040004<>+60(SB)/4, $0x00040004
+GLOBL dwords_avx512vnni_00040004<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_00100010<>+0(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+4(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+8(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+12(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+16(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+20(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+24(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+28(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+32(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+36(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+40(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+44(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+48(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+52(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+56(SB)/4, $0x00100010
+DATA dwords_avx512vnni_00100010<>+60(SB)/4, $0x00100010
+GLOBL dwords_avx512vnni_00100010<>(SB), RODATA|NOPTR, $64
+
+DATA ups_at_0_avx512vnni<>+0(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+1(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+2(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+3(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+4(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+5(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+6(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+7(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+8(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+9(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+10(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+11(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+12(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+13(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+14(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+15(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+16(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+17(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+18(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+19(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+20(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+21(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+22(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+23(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+24(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+25(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+26(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+27(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+28(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+29(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+30(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+31(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+32(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+33(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+34(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+35(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+36(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+37(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+38(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+39(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+40(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+41(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+42(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+43(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+44(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+45(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+46(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+47(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+48(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+49(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+50(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+51(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+52(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+53(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+54(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+55(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+56(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+57(SB)/1, $0x3e
+DATA ups_at_0_avx512vnni<>+58(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+59(SB)/1, $0x3f
+DATA ups_at_0_avx512vnni<>+60(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+61(SB)/1, $0x1e
+DATA ups_at_0_avx512vnni<>+62(SB)/1, $0x1f
+DATA ups_at_0_avx512vnni<>+63(SB)/1, $0x1f
+GLOBL ups_at_0_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA ups_at_1_avx512vnni<>+0(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+1(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+2(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+3(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+4(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+5(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+6(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+7(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+8(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+9(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+10(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+11(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+12(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+13(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+14(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+15(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+16(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+17(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+18(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+19(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+20(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+21(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+22(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+23(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+24(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+25(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+26(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+27(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+28(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+29(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+30(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+31(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+32(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+33(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+34(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+35(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+36(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+37(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+38(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+39(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+40(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+41(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+42(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+43(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+44(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+45(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+46(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+47(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+48(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+49(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+50(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+51(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+52(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+53(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+54(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+55(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+56(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+57(SB)/1, $0x02
+DATA ups_at_1_avx512vnni<>+58(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+59(SB)/1, $0x03
+DATA ups_at_1_avx512vnni<>+60(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+61(SB)/1, $0x22
+DATA ups_at_1_avx512vnni<>+62(SB)/1, $0x23
+DATA ups_at_1_avx512vnni<>+63(SB)/1, $0x23
+GLOBL ups_at_1_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA ups_at_2_avx512vnni<>+0(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+1(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+2(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+3(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+4(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+5(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+6(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+7(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+8(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+9(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+10(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+11(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+12(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+13(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+14(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+15(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+16(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+17(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+18(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+19(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+20(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+21(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+22(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+23(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+24(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+25(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+26(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+27(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+28(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+29(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+30(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+31(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+32(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+33(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+34(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+35(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+36(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+37(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+38(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+39(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+40(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+41(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+42(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+43(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+44(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+45(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+46(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+47(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+48(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+49(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+50(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+51(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+52(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+53(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+54(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+55(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+56(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+57(SB)/1, $0x06
+DATA ups_at_2_avx512vnni<>+58(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+59(SB)/1, $0x07
+DATA ups_at_2_avx512vnni<>+60(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+61(SB)/1, $0x26
+DATA ups_at_2_avx512vnni<>+62(SB)/1, $0x27
+DATA ups_at_2_avx512vnni<>+63(SB)/1, $0x27
+GLOBL ups_at_2_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA ups_at_3_avx512vnni<>+0(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+1(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+2(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+3(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+4(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+5(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+6(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+7(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+8(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+9(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+10(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+11(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+12(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+13(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+14(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+15(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+16(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+17(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+18(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+19(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+20(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+21(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+22(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+23(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+24(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+25(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+26(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+27(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+28(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+29(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+30(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+31(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+32(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+33(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+34(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+35(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+36(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+37(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+38(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+39(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+40(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+41(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+42(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+43(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+44(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+45(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+46(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+47(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+48(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+49(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+50(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+51(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+52(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+53(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+54(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+55(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+56(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+57(SB)/1, $0x0a
+DATA ups_at_3_avx512vnni<>+58(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+59(SB)/1, $0x0b
+DATA ups_at_3_avx512vnni<>+60(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+61(SB)/1, $0x2a
+DATA ups_at_3_avx512vnni<>+62(SB)/1, $0x2b
+DATA ups_at_3_avx512vnni<>+63(SB)/1, $0x2b
+GLOBL ups_at_3_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA ups_at_4_avx512vnni<>+0(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+1(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+2(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+3(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+4(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+5(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+6(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+7(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+8(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+9(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+10(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+11(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+12(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+13(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+14(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+15(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+16(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+17(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+18(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+19(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+20(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+21(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+22(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+23(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+24(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+25(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+26(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+27(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+28(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+29(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+30(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+31(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+32(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+33(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+34(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+35(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+36(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+37(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+38(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+39(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+40(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+41(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+42(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+43(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+44(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+45(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+46(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+47(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+48(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+49(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+50(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+51(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+52(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+53(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+54(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+55(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+56(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+57(SB)/1, $0x0e
+DATA ups_at_4_avx512vnni<>+58(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+59(SB)/1, $0x0f
+DATA ups_at_4_avx512vnni<>+60(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+61(SB)/1, $0x2e
+DATA ups_at_4_avx512vnni<>+62(SB)/1, $0x2f
+DATA ups_at_4_avx512vnni<>+63(SB)/1, $0x2f
+GLOBL ups_at_4_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA ups_at_5_avx512vnni<>+0(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+1(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+2(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+3(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+4(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+5(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+6(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+7(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+8(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+9(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+10(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+11(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+12(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+13(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+14(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+15(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+16(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+17(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+18(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+19(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+20(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+21(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+22(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+23(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+24(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+25(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+26(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+27(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+28(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+29(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+30(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+31(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+32(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+33(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+34(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+35(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+36(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+37(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+38(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+39(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+40(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+41(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+42(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+43(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+44(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+45(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+46(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+47(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+48(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+49(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+50(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+51(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+52(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+53(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+54(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+55(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+56(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+57(SB)/1, $0x12
+DATA ups_at_5_avx512vnni<>+58(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+59(SB)/1, $0x13
+DATA ups_at_5_avx512vnni<>+60(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+61(SB)/1, $0x32
+DATA ups_at_5_avx512vnni<>+62(SB)/1, $0x33
+DATA ups_at_5_avx512vnni<>+63(SB)/1, $0x33
+GLOBL ups_at_5_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA ups_at_6_avx512vnni<>+0(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+1(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+2(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+3(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+4(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+5(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+6(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+7(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+8(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+9(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+10(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+11(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+12(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+13(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+14(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+15(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+16(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+17(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+18(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+19(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+20(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+21(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+22(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+23(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+24(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+25(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+26(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+27(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+28(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+29(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+30(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+31(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+32(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+33(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+34(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+35(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+36(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+37(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+38(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+39(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+40(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+41(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+42(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+43(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+44(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+45(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+46(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+47(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+48(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+49(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+50(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+51(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+52(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+53(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+54(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+55(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+56(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+57(SB)/1, $0x16
+DATA ups_at_6_avx512vnni<>+58(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+59(SB)/1, $0x17
+DATA ups_at_6_avx512vnni<>+60(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+61(SB)/1, $0x36
+DATA ups_at_6_avx512vnni<>+62(SB)/1, $0x37
+DATA ups_at_6_avx512vnni<>+63(SB)/1, $0x37
+GLOBL ups_at_6_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA ups_at_7_avx512vnni<>+0(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+1(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+2(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+3(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+4(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+5(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+6(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+7(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+8(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+9(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+10(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+11(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+12(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+13(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+14(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+15(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+16(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+17(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+18(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+19(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+20(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+21(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+22(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+23(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+24(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+25(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+26(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+27(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+28(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+29(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+30(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+31(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+32(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+33(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+34(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+35(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+36(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+37(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+38(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+39(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+40(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+41(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+42(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+43(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+44(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+45(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+46(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+47(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+48(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+49(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+50(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+51(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+52(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+53(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+54(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+55(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+56(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+57(SB)/1, $0x1a
+DATA ups_at_7_avx512vnni<>+58(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+59(SB)/1, $0x1b
+DATA ups_at_7_avx512vnni<>+60(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+61(SB)/1, $0x3a
+DATA ups_at_7_avx512vnni<>+62(SB)/1, $0x3b
+DATA ups_at_7_avx512vnni<>+63(SB)/1, $0x3b
+GLOBL ups_at_7_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+// func Gemv_iq1_mx16_q8x_16x2_avx512vnni(a *byte)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq1_mx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
+	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	MOVQ   32(AX), R11
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ           16(AX), R12
+	PREFETCHT1     (DI)(R12*1)
+	VCVTPH2PS      (DI), Z8
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
+
+	// sub-block 0, scale 0
+	VPBROADCASTD  44(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  44(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPSRLD        $0x01, 192(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST (R9), Z15, Z13
+	VPDPBUSD.BCST (R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 192(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 4(R9), Z15, Z13
+	VPDPBUSD.BCST 4(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 192(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 8(R9), Z10, Z13
+	VPDPBUSD.BCST 8(R9)(R10*1), Z10, Z14
+	PREFETCHT1    32768(R8)
+	PREFETCHT0    8192(R8)
+	VPSLLD        $0x01, 192(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 12(R9), Z10, Z13
+	VPDPBUSD.BCST 12(R9)(R10*1), Z10, Z14
+	VMOVDQU32     (R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z8, Z10, Z10
+	VMULPS.BCST   32(R9), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   32(R9)(R10*1), Z10, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z7
+
+	// sub-block 0, scale 1
+	VPBROADCASTD   44(R9), Z11
+	VPBROADCASTD   40(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   44(R9)(R10*1), Z13
+	VPBROADCASTD   40(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 256(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  16(R9), Z13, Z10
+	VPDPBUSD.BCST  16(R9)(R10*1), Z13, Z11
+	VPSLLD         $0x03, 256(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  20(R9), Z13, Z10
+	VPDPBUSD.BCST  20(R9)(R10*1), Z13, Z11
+	PREFETCHT0     8256(R8)
+	VPSRLD         $0x03, 256(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  24(R9), Z12, Z10
+	VPDPBUSD.BCST  24(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 256(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  28(R9), Z12, Z10
+	VPDPBUSD.BCST  28(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x04, (R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    32(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    32(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  108(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  108(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPSRLD        $0x01, 320(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 64(R9), Z15, Z13
+	VPDPBUSD.BCST 64(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 320(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 68(R9), Z15, Z13
+	VPDPBUSD.BCST 68(R9)(R10*1), Z15, Z14
+	PREFETCHT0    8320(R8)
+	VPSRLD        $0x03, 320(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 72(R9), Z10, Z13
+	VPDPBUSD.BCST 72(R9)(R10*1), Z10, Z14
+	VPSLLD        $0x01, 320(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 76(R9), Z10, Z13
+	VPDPBUSD.BCST 76(R9)(R10*1), Z10, Z14
+	VPSRLD        $0x08, (R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z8, Z10, Z10
+	VMULPS.BCST   96(R9), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   96(R9)(R10*1), Z10, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z7
+
+	// sub-block 1, scale 1
+	VPBROADCASTD   108(R9), Z11
+	VPBROADCASTD   104(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   108(R9)(R10*1), Z13
+	VPBROADCASTD   104(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 384(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  80(R9), Z13, Z10
+	VPDPBUSD.BCST  80(R9)(R10*1), Z13, Z11
+	PREFETCHT0     8384(R8)
+	VPSLLD         $0x03, 384(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  84(R9), Z13, Z10
+	VPDPBUSD.BCST  84(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 384(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  88(R9), Z12, Z10
+	VPDPBUSD.BCST  88(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 384(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  92(R9), Z12, Z10
+	VPDPBUSD.BCST  92(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x0c, (R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    96(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    96(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
+
+	// sub-block 2, scale 0
+	VPBROADCASTD  172(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  172(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	PREFETCHT1    33024(R8)
+	PREFETCHT0    8448(R8)
+	VPSRLD        $0x01, 448(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 128(R9), Z15, Z13
+	VPDPBUSD.BCST 128(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 448(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 132(R9), Z15, Z13
+	VPDPBUSD.BCST 132(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 448(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 136(R9), Z10, Z13
+	VPDPBUSD.BCST 136(R9)(R10*1), Z10, Z14
+	VPSLLD        $0x01, 448(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 140(R9), Z10, Z13
+	VPDPBUSD.BCST 140(R9)(R10*1), Z10, Z14
+	VPSRLD        $0x10, (R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z8, Z10, Z10
+	VMULPS.BCST   160(R9), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   160(R9)(R10*1), Z10, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z7
+
+	// sub-block 2, scale 1
+	VPBROADCASTD   172(R9), Z11
+	VPBROADCASTD   168(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   172(R9)(R10*1), Z13
+	VPBROADCASTD   168(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	PREFETCHT0     8512(R8)
+	VPSRLD         $0x01, 512(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  144(R9), Z13, Z10
+	VPDPBUSD.BCST  144(R9)(R10*1), Z13, Z11
+	VPSLLD         $0x03, 512(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  148(R9), Z13, Z10
+	VPDPBUSD.BCST  148(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 512(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  152(R9), Z12, Z10
+	VPDPBUSD.BCST  152(R9)(R10*1), Z12, Z11
+	PREFETCHT0     8576(R8)
+	VPSLLD         $0x01, 512(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  156(R9), Z12, Z10
+	VPDPBUSD.BCST  156(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x14, (R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    160(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    160(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
+
+	// sub-block 3, scale 0
+	VPBROADCASTD  236(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  236(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPSRLD        $0x01, 576(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 192(R9), Z15, Z13
+	VPDPBUSD.BCST 192(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 576(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 196(R9), Z15, Z13
+	VPDPBUSD.BCST 196(R9)(R10*1), Z15, Z14
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 576(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 200(R9), Z10, Z13
+	VPDPBUSD.BCST 200(R9)(R10*1), Z10, Z14
+	VPSLLD        $0x01, 576(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 204(R9), Z10, Z13
+	VPDPBUSD.BCST 204(R9)(R10*1), Z10, Z14
+	VPSRLD        $0x18, (R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z8, Z10, Z10
+	VMULPS.BCST   224(R9), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   224(R9)(R10*1), Z10, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z7
+
+	// sub-block 3, scale 1
+	VPBROADCASTD   236(R9), Z11
+	VPBROADCASTD   232(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   236(R9)(R10*1), Z13
+	VPBROADCASTD   232(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 640(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  208(R9), Z13, Z10
+	VPDPBUSD.BCST  208(R9)(R10*1), Z13, Z11
+	VPSLLD         $0x03, 640(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  212(R9), Z13, Z10
+	VPDPBUSD.BCST  212(R9)(R10*1), Z13, Z11
+	PREFETCHT1     33280(R8)
+	PREFETCHT0     8704(R8)
+	VPSRLD         $0x03, 640(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  216(R9), Z12, Z10
+	VPDPBUSD.BCST  216(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 640(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  220(R9), Z12, Z10
+	VPDPBUSD.BCST  220(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x1c, (R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    224(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    224(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  300(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  300(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPSRLD        $0x01, 704(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 256(R9), Z15, Z13
+	VPDPBUSD.BCST 256(R9)(R10*1), Z15, Z14
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 704(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 260(R9), Z15, Z13
+	VPDPBUSD.BCST 260(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 704(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 264(R9), Z10, Z13
+	VPDPBUSD.BCST 264(R9)(R10*1), Z10, Z14
+	VPSLLD        $0x01, 704(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 268(R9), Z10, Z13
+	VPDPBUSD.BCST 268(R9)(R10*1), Z10, Z14
+	VMOVDQU32     64(R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z8, Z10, Z10
+	VMULPS.BCST   288(R9), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   288(R9)(R10*1), Z10, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z7
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   300(R9), Z11
+	VPBROADCASTD   296(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   300(R9)(R10*1), Z13
+	VPBROADCASTD   296(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 768(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  272(R9), Z13, Z10
+	VPDPBUSD.BCST  272(R9)(R10*1), Z13, Z11
+	PREFETCHT0     8832(R8)
+	VPSLLD         $0x03, 768(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  276(R9), Z13, Z10
+	VPDPBUSD.BCST  276(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 768(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  280(R9), Z12, Z10
+	VPDPBUSD.BCST  280(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 768(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  284(R9), Z12, Z10
+	VPDPBUSD.BCST  284(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x04, 64(R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    288(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    288(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  364(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  364(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	PREFETCHT0    8896(R8)
+	VPSRLD        $0x01, 832(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 320(R9), Z15, Z13
+	VPDPBUSD.BCST 320(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 832(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 324(R9), Z15, Z13
+	VPDPBUSD.BCST 324(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 832(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 328(R9), Z10, Z13
+	VPDPBUSD.BCST 328(R9)(R10*1), Z10, Z14
+	PREFETCHT1    33536(R8)
+	PREFETCHT0    8960(R8)
+	VPSLLD        $0x01, 832(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 332(R9), Z10, Z13
+	VPDPBUSD.BCST 332(R9)(R10*1), Z10, Z14
+	VPSRLD        $0x08, 64(R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z8, Z10, Z10
+	VMULPS.BCST   352(R9), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   352(R9)(R10*1), Z10, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z7
+
+	// sub-block 5, scale 1
+	VPBROADCASTD   364(R9), Z11
+	VPBROADCASTD   360(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   364(R9)(R10*1), Z13
+	VPBROADCASTD   360(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 896(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  336(R9), Z13, Z10
+	VPDPBUSD.BCST  336(R9)(R10*1), Z13, Z11
+	VPSLLD         $0x03, 896(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  340(R9), Z13, Z10
+	VPDPBUSD.BCST  340(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 896(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  344(R9), Z12, Z10
+	VPDPBUSD.BCST  344(R9)(R10*1), Z12, Z11
+	PREFETCHT0     9024(R8)
+	VPSLLD         $0x01, 896(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  348(R9), Z12, Z10
+	VPDPBUSD.BCST  348(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x0c, 64(R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    352(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    352(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  428(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  428(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPSRLD        $0x01, 960(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 384(R9), Z15, Z13
+	VPDPBUSD.BCST 384(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 960(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 388(R9), Z15, Z13
+	VPDPBUSD.BCST 388(R9)(R10*1), Z15, Z14
+	PREFETCHT0    9088(R8)
+	VPSRLD        $0x03, 960(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 392(R9), Z10, Z13
+	VPDPBUSD.BCST 392(R9)(R10*1), Z10, Z14
+	VPSLLD        $0x01, 960(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 396(R9), Z10, Z13
+	VPDPBUSD.BCST 396(R9)(R10*1), Z10, Z14
+	VPSRLD        $0x10, 64(R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z8, Z10, Z10
+	VMULPS.BCST   416(R9), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   416(R9)(R10*1), Z10, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z7
+
+	// sub-block 6, scale 1
+	VPBROADCASTD   428(R9), Z11
+	VPBROADCASTD   424(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   428(R9)(R10*1), Z13
+	VPBROADCASTD   424(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 1024(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  400(R9), Z13, Z10
+	VPDPBUSD.BCST  400(R9)(R10*1), Z13, Z11
+	PREFETCHT0     9152(R8)
+	VPSLLD         $0x03, 1024(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  404(R9), Z13, Z10
+	VPDPBUSD.BCST  404(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 1024(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  408(R9), Z12, Z10
+	VPDPBUSD.BCST  408(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 1024(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  412(R9), Z12, Z10
+	VPDPBUSD.BCST  412(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x14, 64(R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    416(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    416(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  492(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  492(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPSRLD        $0x01, 1088(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 448(R9), Z15, Z13
+	VPDPBUSD.BCST 448(R9)(R10*1), Z15, Z14
+	PREFETCHT1    33792(R8)
+	PREFETCHT0    9216(R8)
+	VPSLLD        $0x03, 1088(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 452(R9), Z15, Z13
+	VPDPBUSD.BCST 452(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 1088(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 456(R9), Z10, Z13
+	VPDPBUSD.BCST 456(R9)(R10*1), Z10, Z14
+	VPSLLD        $0x01, 1088(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 460(R9), Z10, Z13
+	VPDPBUSD.BCST 460(R9)(R10*1), Z10, Z14
+	VPSRLD        $0x18, 64(R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z8, Z10, Z10
+	VMULPS.BCST   480(R9), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   480(R9)(R10*1), Z10, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z7
+
+	// sub-block 7, scale 1
+	VPBROADCASTD  492(R9), Z11
+	VPBROADCASTD  488(R9), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x07, Z10, Z11
+	VPSRAD        $0x04, Z10, Z10
+	VPADDD        Z11, Z10, Z10
+	VPBROADCASTD  492(R9)(R10*1), Z13
+	VPBROADCASTD  488(R9)(R10*1), Z11
+	VPSUBD        Z13, Z11, Z11
+	VPSRAD        $0x07, Z11, Z13
+	VPSRAD        $0x04, Z11, Z11
+	VPADDD        Z13, Z11, Z11
+	PREFETCHT0    9280(R8)
+	VPSRLD        $0x01, 1152(R8), Z13
+	VPTERNLOGD    $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST 464(R9), Z13, Z10
+	VPDPBUSD.BCST 464(R9)(R10*1), Z13, Z11
+	VPSLLD        $0x03, 1152(R8), Z13
+	VPTERNLOGD    $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST 468(R9), Z13, Z10
+	VPDPBUSD.BCST 468(R9)(R10*1), Z13, Z11
+	VPSRLD        $0x03, 1152(R8), Z12
+	VPTERNLOGD    $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST 472(R9), Z12, Z10
+	VPDPBUSD.BCST 472(R9)(R10*1), Z12, Z11
+	PREFETCHT0    9344(R8)
+	VPSLLD        $0x01, 1152(R8), Z12
+	VPTERNLOGD    $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST 476(R9), Z12, Z10
+	VPDPBUSD.BCST 476(R9)(R10*1), Z12, Z11
+	VPSRLD        $0x1c, 64(R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z8, Z9, Z9
+	VMULPS.BCST   480(R9), Z9, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z6
+	VMULPS.BCST   480(R9)(R10*1), Z9, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z7
+	ADDQ          $0x00000200, R9
+	ADDQ          $0x20, DI
+	ADDQ          $0x000004c0, R8
+	DECQ          R11
+	JNZ           block
+	MOVQ          64(AX), DI
+	VMOVUPS       Z6, (CX)
+	VMOVUPS       Z7, (CX)(DI*1)
+	ADDQ          $0x40, CX
+	ADDQ          16(AX), BX
+	ADDQ          16(AX), SI
+	DECQ          DX
+	JNZ           tile
+	VZEROUPPER
+	RET
 
 DATA dwords_avx512vnni_18181818<>+0(SB)/4, $0x18181818
 DATA dwords_avx512vnni_18181818<>+4(SB)/4, $0x18181818
@@ -1414,716 +2629,6 @@ DATA up_of_7_avx512vnni<>+62(SB)/1, $0x3c
 DATA up_of_7_avx512vnni<>+63(SB)/1, $0x3c
 GLOBL up_of_7_avx512vnni<>(SB), RODATA|NOPTR, $64
 
-// func Gemv_iq1_mx16_q8x_16x2_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
-TEXT ·Gemv_iq1_mx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ      a+0(FP), AX
-	MOVQ      56(AX), CX
-	MOVQ      24(AX), DX
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
-	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
-	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
-	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
-	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R9
-	MOVQ   48(AX), R10
-	MOVQ   32(AX), R11
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-
-block:
-	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ           16(AX), R12
-	PREFETCHT1     (DI)(R12*1)
-	VCVTPH2PS      (DI), Z8
-	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z9
-	VPMULTISHIFTQB 128(R8), Z9, Z9
-	VPERMB         Z2, Z9, Z10
-	VPERMB         Z3, Z9, Z11
-	VPERMB         Z4, Z9, Z12
-	VPERMB         Z5, Z9, Z9
-
-	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  44(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 192(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST (R9), Z15, Z13
-	VPDPBUSD.BCST (R9)(R10*1), Z15, Z14
-	VPSLLD        $0x03, 192(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 4(R9), Z15, Z13
-	VPDPBUSD.BCST 4(R9)(R10*1), Z15, Z14
-	VPSRLD        $0x03, 192(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 8(R9), Z10, Z13
-	VPDPBUSD.BCST 8(R9)(R10*1), Z10, Z14
-	PREFETCHT1    32768(R8)
-	PREFETCHT0    8192(R8)
-	VPSLLD        $0x01, 192(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 12(R9), Z10, Z13
-	VPDPBUSD.BCST 12(R9)(R10*1), Z10, Z14
-	VMOVDQU32     (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z8, Z10, Z10
-	VMULPS.BCST   32(R9), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   32(R9)(R10*1), Z10, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z7
-
-	// sub-block 0, scale 1
-	VPBROADCASTD   44(R9), Z11
-	VPBROADCASTD   40(R9), Z10
-	VPSUBD         Z11, Z10, Z10
-	VPSRAD         $0x07, Z10, Z11
-	VPSRAD         $0x04, Z10, Z10
-	VPADDD         Z11, Z10, Z10
-	VPBROADCASTD   44(R9)(R10*1), Z13
-	VPBROADCASTD   40(R9)(R10*1), Z11
-	VPSUBD         Z13, Z11, Z11
-	VPSRAD         $0x07, Z11, Z13
-	VPSRAD         $0x04, Z11, Z11
-	VPADDD         Z13, Z11, Z11
-	VPSRLD         $0x01, 256(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  16(R9), Z13, Z10
-	VPDPBUSD.BCST  16(R9)(R10*1), Z13, Z11
-	VPSLLD         $0x03, 256(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  20(R9), Z13, Z10
-	VPDPBUSD.BCST  20(R9)(R10*1), Z13, Z11
-	PREFETCHT0     8256(R8)
-	VPSRLD         $0x03, 256(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  24(R9), Z12, Z10
-	VPDPBUSD.BCST  24(R9)(R10*1), Z12, Z11
-	VPSLLD         $0x01, 256(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  28(R9), Z12, Z10
-	VPDPBUSD.BCST  28(R9)(R10*1), Z12, Z11
-	VPSRLD         $0x04, (R8), Z9
-	VPERMPS        Z0, Z9, Z9
-	VMULPS         Z8, Z9, Z9
-	VMULPS.BCST    32(R9), Z9, Z12
-	VCVTDQ2PS      Z10, Z10
-	VFMADD231PS    Z12, Z10, Z6
-	VMULPS.BCST    32(R9)(R10*1), Z9, Z9
-	VCVTDQ2PS      Z11, Z11
-	VFMADD231PS    Z9, Z11, Z7
-	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z9
-	VPMULTISHIFTQB 128(R8), Z9, Z9
-	VPERMB         Z2, Z9, Z10
-	VPERMB         Z3, Z9, Z11
-	VPERMB         Z4, Z9, Z12
-	VPERMB         Z5, Z9, Z9
-
-	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  92(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 320(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 48(R9), Z15, Z13
-	VPDPBUSD.BCST 48(R9)(R10*1), Z15, Z14
-	VPSLLD        $0x03, 320(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 52(R9), Z15, Z13
-	VPDPBUSD.BCST 52(R9)(R10*1), Z15, Z14
-	PREFETCHT0    8320(R8)
-	VPSRLD        $0x03, 320(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 56(R9), Z10, Z13
-	VPDPBUSD.BCST 56(R9)(R10*1), Z10, Z14
-	VPSLLD        $0x01, 320(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 60(R9), Z10, Z13
-	VPDPBUSD.BCST 60(R9)(R10*1), Z10, Z14
-	VPSRLD        $0x08, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z8, Z10, Z10
-	VMULPS.BCST   80(R9), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   80(R9)(R10*1), Z10, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z7
-
-	// sub-block 1, scale 1
-	VPBROADCASTD   92(R9), Z11
-	VPBROADCASTD   88(R9), Z10
-	VPSUBD         Z11, Z10, Z10
-	VPSRAD         $0x07, Z10, Z11
-	VPSRAD         $0x04, Z10, Z10
-	VPADDD         Z11, Z10, Z10
-	VPBROADCASTD   92(R9)(R10*1), Z13
-	VPBROADCASTD   88(R9)(R10*1), Z11
-	VPSUBD         Z13, Z11, Z11
-	VPSRAD         $0x07, Z11, Z13
-	VPSRAD         $0x04, Z11, Z11
-	VPADDD         Z13, Z11, Z11
-	VPSRLD         $0x01, 384(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  64(R9), Z13, Z10
-	VPDPBUSD.BCST  64(R9)(R10*1), Z13, Z11
-	PREFETCHT0     8384(R8)
-	VPSLLD         $0x03, 384(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  68(R9), Z13, Z10
-	VPDPBUSD.BCST  68(R9)(R10*1), Z13, Z11
-	VPSRLD         $0x03, 384(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  72(R9), Z12, Z10
-	VPDPBUSD.BCST  72(R9)(R10*1), Z12, Z11
-	VPSLLD         $0x01, 384(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  76(R9), Z12, Z10
-	VPDPBUSD.BCST  76(R9)(R10*1), Z12, Z11
-	VPSRLD         $0x0c, (R8), Z9
-	VPERMPS        Z0, Z9, Z9
-	VMULPS         Z8, Z9, Z9
-	VMULPS.BCST    80(R9), Z9, Z12
-	VCVTDQ2PS      Z10, Z10
-	VFMADD231PS    Z12, Z10, Z6
-	VMULPS.BCST    80(R9)(R10*1), Z9, Z9
-	VCVTDQ2PS      Z11, Z11
-	VFMADD231PS    Z9, Z11, Z7
-	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z9
-	VPMULTISHIFTQB 128(R8), Z9, Z9
-	VPERMB         Z2, Z9, Z10
-	VPERMB         Z3, Z9, Z11
-	VPERMB         Z4, Z9, Z12
-	VPERMB         Z5, Z9, Z9
-
-	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  140(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	PREFETCHT1    33024(R8)
-	PREFETCHT0    8448(R8)
-	VPSRLD        $0x01, 448(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 96(R9), Z15, Z13
-	VPDPBUSD.BCST 96(R9)(R10*1), Z15, Z14
-	VPSLLD        $0x03, 448(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 100(R9), Z15, Z13
-	VPDPBUSD.BCST 100(R9)(R10*1), Z15, Z14
-	VPSRLD        $0x03, 448(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 104(R9), Z10, Z13
-	VPDPBUSD.BCST 104(R9)(R10*1), Z10, Z14
-	VPSLLD        $0x01, 448(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 108(R9), Z10, Z13
-	VPDPBUSD.BCST 108(R9)(R10*1), Z10, Z14
-	VPSRLD        $0x10, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z8, Z10, Z10
-	VMULPS.BCST   128(R9), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   128(R9)(R10*1), Z10, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z7
-
-	// sub-block 2, scale 1
-	VPBROADCASTD   140(R9), Z11
-	VPBROADCASTD   136(R9), Z10
-	VPSUBD         Z11, Z10, Z10
-	VPSRAD         $0x07, Z10, Z11
-	VPSRAD         $0x04, Z10, Z10
-	VPADDD         Z11, Z10, Z10
-	VPBROADCASTD   140(R9)(R10*1), Z13
-	VPBROADCASTD   136(R9)(R10*1), Z11
-	VPSUBD         Z13, Z11, Z11
-	VPSRAD         $0x07, Z11, Z13
-	VPSRAD         $0x04, Z11, Z11
-	VPADDD         Z13, Z11, Z11
-	PREFETCHT0     8512(R8)
-	VPSRLD         $0x01, 512(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  112(R9), Z13, Z10
-	VPDPBUSD.BCST  112(R9)(R10*1), Z13, Z11
-	VPSLLD         $0x03, 512(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  116(R9), Z13, Z10
-	VPDPBUSD.BCST  116(R9)(R10*1), Z13, Z11
-	VPSRLD         $0x03, 512(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  120(R9), Z12, Z10
-	VPDPBUSD.BCST  120(R9)(R10*1), Z12, Z11
-	PREFETCHT0     8576(R8)
-	VPSLLD         $0x01, 512(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  124(R9), Z12, Z10
-	VPDPBUSD.BCST  124(R9)(R10*1), Z12, Z11
-	VPSRLD         $0x14, (R8), Z9
-	VPERMPS        Z0, Z9, Z9
-	VMULPS         Z8, Z9, Z9
-	VMULPS.BCST    128(R9), Z9, Z12
-	VCVTDQ2PS      Z10, Z10
-	VFMADD231PS    Z12, Z10, Z6
-	VMULPS.BCST    128(R9)(R10*1), Z9, Z9
-	VCVTDQ2PS      Z11, Z11
-	VFMADD231PS    Z9, Z11, Z7
-	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z9
-	VPMULTISHIFTQB 128(R8), Z9, Z9
-	VPERMB         Z2, Z9, Z10
-	VPERMB         Z3, Z9, Z11
-	VPERMB         Z4, Z9, Z12
-	VPERMB         Z5, Z9, Z9
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  188(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 576(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 144(R9), Z15, Z13
-	VPDPBUSD.BCST 144(R9)(R10*1), Z15, Z14
-	VPSLLD        $0x03, 576(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 148(R9), Z15, Z13
-	VPDPBUSD.BCST 148(R9)(R10*1), Z15, Z14
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 576(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 152(R9), Z10, Z13
-	VPDPBUSD.BCST 152(R9)(R10*1), Z10, Z14
-	VPSLLD        $0x01, 576(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 156(R9), Z10, Z13
-	VPDPBUSD.BCST 156(R9)(R10*1), Z10, Z14
-	VPSRLD        $0x18, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z8, Z10, Z10
-	VMULPS.BCST   176(R9), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   176(R9)(R10*1), Z10, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z7
-
-	// sub-block 3, scale 1
-	VPBROADCASTD   188(R9), Z11
-	VPBROADCASTD   184(R9), Z10
-	VPSUBD         Z11, Z10, Z10
-	VPSRAD         $0x07, Z10, Z11
-	VPSRAD         $0x04, Z10, Z10
-	VPADDD         Z11, Z10, Z10
-	VPBROADCASTD   188(R9)(R10*1), Z13
-	VPBROADCASTD   184(R9)(R10*1), Z11
-	VPSUBD         Z13, Z11, Z11
-	VPSRAD         $0x07, Z11, Z13
-	VPSRAD         $0x04, Z11, Z11
-	VPADDD         Z13, Z11, Z11
-	VPSRLD         $0x01, 640(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  160(R9), Z13, Z10
-	VPDPBUSD.BCST  160(R9)(R10*1), Z13, Z11
-	VPSLLD         $0x03, 640(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  164(R9), Z13, Z10
-	VPDPBUSD.BCST  164(R9)(R10*1), Z13, Z11
-	PREFETCHT1     33280(R8)
-	PREFETCHT0     8704(R8)
-	VPSRLD         $0x03, 640(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  168(R9), Z12, Z10
-	VPDPBUSD.BCST  168(R9)(R10*1), Z12, Z11
-	VPSLLD         $0x01, 640(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  172(R9), Z12, Z10
-	VPDPBUSD.BCST  172(R9)(R10*1), Z12, Z11
-	VPSRLD         $0x1c, (R8), Z9
-	VPERMPS        Z0, Z9, Z9
-	VMULPS         Z8, Z9, Z9
-	VMULPS.BCST    176(R9), Z9, Z12
-	VCVTDQ2PS      Z10, Z10
-	VFMADD231PS    Z12, Z10, Z6
-	VMULPS.BCST    176(R9)(R10*1), Z9, Z9
-	VCVTDQ2PS      Z11, Z11
-	VFMADD231PS    Z9, Z11, Z7
-	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z9
-	VPMULTISHIFTQB 128(R8), Z9, Z9
-	VPERMB         Z2, Z9, Z10
-	VPERMB         Z3, Z9, Z11
-	VPERMB         Z4, Z9, Z12
-	VPERMB         Z5, Z9, Z9
-
-	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  236(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 704(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 192(R9), Z15, Z13
-	VPDPBUSD.BCST 192(R9)(R10*1), Z15, Z14
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 704(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 196(R9), Z15, Z13
-	VPDPBUSD.BCST 196(R9)(R10*1), Z15, Z14
-	VPSRLD        $0x03, 704(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 200(R9), Z10, Z13
-	VPDPBUSD.BCST 200(R9)(R10*1), Z10, Z14
-	VPSLLD        $0x01, 704(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 204(R9), Z10, Z13
-	VPDPBUSD.BCST 204(R9)(R10*1), Z10, Z14
-	VMOVDQU32     64(R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z8, Z10, Z10
-	VMULPS.BCST   224(R9), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   224(R9)(R10*1), Z10, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z7
-
-	// sub-block 4, scale 1
-	VPBROADCASTD   236(R9), Z11
-	VPBROADCASTD   232(R9), Z10
-	VPSUBD         Z11, Z10, Z10
-	VPSRAD         $0x07, Z10, Z11
-	VPSRAD         $0x04, Z10, Z10
-	VPADDD         Z11, Z10, Z10
-	VPBROADCASTD   236(R9)(R10*1), Z13
-	VPBROADCASTD   232(R9)(R10*1), Z11
-	VPSUBD         Z13, Z11, Z11
-	VPSRAD         $0x07, Z11, Z13
-	VPSRAD         $0x04, Z11, Z11
-	VPADDD         Z13, Z11, Z11
-	VPSRLD         $0x01, 768(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  208(R9), Z13, Z10
-	VPDPBUSD.BCST  208(R9)(R10*1), Z13, Z11
-	PREFETCHT0     8832(R8)
-	VPSLLD         $0x03, 768(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  212(R9), Z13, Z10
-	VPDPBUSD.BCST  212(R9)(R10*1), Z13, Z11
-	VPSRLD         $0x03, 768(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  216(R9), Z12, Z10
-	VPDPBUSD.BCST  216(R9)(R10*1), Z12, Z11
-	VPSLLD         $0x01, 768(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  220(R9), Z12, Z10
-	VPDPBUSD.BCST  220(R9)(R10*1), Z12, Z11
-	VPSRLD         $0x04, 64(R8), Z9
-	VPERMPS        Z0, Z9, Z9
-	VMULPS         Z8, Z9, Z9
-	VMULPS.BCST    224(R9), Z9, Z12
-	VCVTDQ2PS      Z10, Z10
-	VFMADD231PS    Z12, Z10, Z6
-	VMULPS.BCST    224(R9)(R10*1), Z9, Z9
-	VCVTDQ2PS      Z11, Z11
-	VFMADD231PS    Z9, Z11, Z7
-	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z9
-	VPMULTISHIFTQB 128(R8), Z9, Z9
-	VPERMB         Z2, Z9, Z10
-	VPERMB         Z3, Z9, Z11
-	VPERMB         Z4, Z9, Z12
-	VPERMB         Z5, Z9, Z9
-
-	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  284(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	PREFETCHT0    8896(R8)
-	VPSRLD        $0x01, 832(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 240(R9), Z15, Z13
-	VPDPBUSD.BCST 240(R9)(R10*1), Z15, Z14
-	VPSLLD        $0x03, 832(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 244(R9), Z15, Z13
-	VPDPBUSD.BCST 244(R9)(R10*1), Z15, Z14
-	VPSRLD        $0x03, 832(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 248(R9), Z10, Z13
-	VPDPBUSD.BCST 248(R9)(R10*1), Z10, Z14
-	PREFETCHT1    33536(R8)
-	PREFETCHT0    8960(R8)
-	VPSLLD        $0x01, 832(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 252(R9), Z10, Z13
-	VPDPBUSD.BCST 252(R9)(R10*1), Z10, Z14
-	VPSRLD        $0x08, 64(R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z8, Z10, Z10
-	VMULPS.BCST   272(R9), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   272(R9)(R10*1), Z10, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z7
-
-	// sub-block 5, scale 1
-	VPBROADCASTD   284(R9), Z11
-	VPBROADCASTD   280(R9), Z10
-	VPSUBD         Z11, Z10, Z10
-	VPSRAD         $0x07, Z10, Z11
-	VPSRAD         $0x04, Z10, Z10
-	VPADDD         Z11, Z10, Z10
-	VPBROADCASTD   284(R9)(R10*1), Z13
-	VPBROADCASTD   280(R9)(R10*1), Z11
-	VPSUBD         Z13, Z11, Z11
-	VPSRAD         $0x07, Z11, Z13
-	VPSRAD         $0x04, Z11, Z11
-	VPADDD         Z13, Z11, Z11
-	VPSRLD         $0x01, 896(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  256(R9), Z13, Z10
-	VPDPBUSD.BCST  256(R9)(R10*1), Z13, Z11
-	VPSLLD         $0x03, 896(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  260(R9), Z13, Z10
-	VPDPBUSD.BCST  260(R9)(R10*1), Z13, Z11
-	VPSRLD         $0x03, 896(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  264(R9), Z12, Z10
-	VPDPBUSD.BCST  264(R9)(R10*1), Z12, Z11
-	PREFETCHT0     9024(R8)
-	VPSLLD         $0x01, 896(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  268(R9), Z12, Z10
-	VPDPBUSD.BCST  268(R9)(R10*1), Z12, Z11
-	VPSRLD         $0x0c, 64(R8), Z9
-	VPERMPS        Z0, Z9, Z9
-	VMULPS         Z8, Z9, Z9
-	VMULPS.BCST    272(R9), Z9, Z12
-	VCVTDQ2PS      Z10, Z10
-	VFMADD231PS    Z12, Z10, Z6
-	VMULPS.BCST    272(R9)(R10*1), Z9, Z9
-	VCVTDQ2PS      Z11, Z11
-	VFMADD231PS    Z9, Z11, Z7
-	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z9
-	VPMULTISHIFTQB 128(R8), Z9, Z9
-	VPERMB         Z2, Z9, Z10
-	VPERMB         Z3, Z9, Z11
-	VPERMB         Z4, Z9, Z12
-	VPERMB         Z5, Z9, Z9
-
-	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  332(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 960(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 288(R9), Z15, Z13
-	VPDPBUSD.BCST 288(R9)(R10*1), Z15, Z14
-	VPSLLD        $0x03, 960(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 292(R9), Z15, Z13
-	VPDPBUSD.BCST 292(R9)(R10*1), Z15, Z14
-	PREFETCHT0    9088(R8)
-	VPSRLD        $0x03, 960(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 296(R9), Z10, Z13
-	VPDPBUSD.BCST 296(R9)(R10*1), Z10, Z14
-	VPSLLD        $0x01, 960(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 300(R9), Z10, Z13
-	VPDPBUSD.BCST 300(R9)(R10*1), Z10, Z14
-	VPSRLD        $0x10, 64(R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z8, Z10, Z10
-	VMULPS.BCST   320(R9), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   320(R9)(R10*1), Z10, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z7
-
-	// sub-block 6, scale 1
-	VPBROADCASTD   332(R9), Z11
-	VPBROADCASTD   328(R9), Z10
-	VPSUBD         Z11, Z10, Z10
-	VPSRAD         $0x07, Z10, Z11
-	VPSRAD         $0x04, Z10, Z10
-	VPADDD         Z11, Z10, Z10
-	VPBROADCASTD   332(R9)(R10*1), Z13
-	VPBROADCASTD   328(R9)(R10*1), Z11
-	VPSUBD         Z13, Z11, Z11
-	VPSRAD         $0x07, Z11, Z13
-	VPSRAD         $0x04, Z11, Z11
-	VPADDD         Z13, Z11, Z11
-	VPSRLD         $0x01, 1024(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  304(R9), Z13, Z10
-	VPDPBUSD.BCST  304(R9)(R10*1), Z13, Z11
-	PREFETCHT0     9152(R8)
-	VPSLLD         $0x03, 1024(R8), Z13
-	VPTERNLOGD     $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST  308(R9), Z13, Z10
-	VPDPBUSD.BCST  308(R9)(R10*1), Z13, Z11
-	VPSRLD         $0x03, 1024(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  312(R9), Z12, Z10
-	VPDPBUSD.BCST  312(R9)(R10*1), Z12, Z11
-	VPSLLD         $0x01, 1024(R8), Z12
-	VPTERNLOGD     $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST  316(R9), Z12, Z10
-	VPDPBUSD.BCST  316(R9)(R10*1), Z12, Z11
-	VPSRLD         $0x14, 64(R8), Z9
-	VPERMPS        Z0, Z9, Z9
-	VMULPS         Z8, Z9, Z9
-	VMULPS.BCST    320(R9), Z9, Z12
-	VCVTDQ2PS      Z10, Z10
-	VFMADD231PS    Z12, Z10, Z6
-	VMULPS.BCST    320(R9)(R10*1), Z9, Z9
-	VCVTDQ2PS      Z11, Z11
-	VFMADD231PS    Z9, Z11, Z7
-	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z9
-	VPMULTISHIFTQB 128(R8), Z9, Z9
-	VPERMB         Z2, Z9, Z10
-	VPERMB         Z3, Z9, Z11
-	VPERMB         Z4, Z9, Z12
-	VPERMB         Z5, Z9, Z9
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  380(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 1088(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 336(R9), Z15, Z13
-	VPDPBUSD.BCST 336(R9)(R10*1), Z15, Z14
-	PREFETCHT1    33792(R8)
-	PREFETCHT0    9216(R8)
-	VPSLLD        $0x03, 1088(R8), Z15
-	VPTERNLOGD    $0xea, Z10, Z1, Z15
-	VPDPBUSD.BCST 340(R9), Z15, Z13
-	VPDPBUSD.BCST 340(R9)(R10*1), Z15, Z14
-	VPSRLD        $0x03, 1088(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 344(R9), Z10, Z13
-	VPDPBUSD.BCST 344(R9)(R10*1), Z10, Z14
-	VPSLLD        $0x01, 1088(R8), Z10
-	VPTERNLOGD    $0xea, Z11, Z1, Z10
-	VPDPBUSD.BCST 348(R9), Z10, Z13
-	VPDPBUSD.BCST 348(R9)(R10*1), Z10, Z14
-	VPSRLD        $0x18, 64(R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z8, Z10, Z10
-	VMULPS.BCST   368(R9), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z10, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z7
-
-	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z11
-	VPBROADCASTD  376(R9), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  380(R9)(R10*1), Z13
-	VPBROADCASTD  376(R9)(R10*1), Z11
-	VPSUBD        Z13, Z11, Z11
-	VPSRAD        $0x07, Z11, Z13
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z13, Z11, Z11
-	PREFETCHT0    9280(R8)
-	VPSRLD        $0x01, 1152(R8), Z13
-	VPTERNLOGD    $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST 352(R9), Z13, Z10
-	VPDPBUSD.BCST 352(R9)(R10*1), Z13, Z11
-	VPSLLD        $0x03, 1152(R8), Z13
-	VPTERNLOGD    $0xea, Z12, Z1, Z13
-	VPDPBUSD.BCST 356(R9), Z13, Z10
-	VPDPBUSD.BCST 356(R9)(R10*1), Z13, Z11
-	VPSRLD        $0x03, 1152(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 360(R9), Z12, Z10
-	VPDPBUSD.BCST 360(R9)(R10*1), Z12, Z11
-	PREFETCHT0    9344(R8)
-	VPSLLD        $0x01, 1152(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 364(R9), Z12, Z10
-	VPDPBUSD.BCST 364(R9)(R10*1), Z12, Z11
-	VPSRLD        $0x1c, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   368(R9), Z9, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z9, Z8
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z8, Z11, Z7
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x20, DI
-	ADDQ          $0x000004c0, R8
-	DECQ          R11
-	JNZ           block
-	MOVQ          64(AX), DI
-	VMOVUPS       Z6, (CX)
-	VMOVUPS       Z7, (CX)(DI*1)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
-	VZEROUPPER
-	RET
-
 // func Gemv_iq1_mx16_q8x_16x3_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·Gemv_iq1_mx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
@@ -2270,102 +2775,102 @@ block:
 	VPERMB         Z5, Z10, Z10
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z14
+	VPBROADCASTD  108(R9), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  92(R9)(R10*1), Z15
+	VPBROADCASTD  108(R9)(R10*1), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  92(R9)(R10*2), Z16
+	VPBROADCASTD  108(R9)(R10*2), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
 	VPSRLD        $0x01, 320(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 48(R9), Z17, Z14
-	VPDPBUSD.BCST 48(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 48(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 64(R9), Z17, Z14
+	VPDPBUSD.BCST 64(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 64(R9)(R10*2), Z17, Z16
 	VPSLLD        $0x03, 320(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 52(R9), Z17, Z14
-	VPDPBUSD.BCST 52(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 52(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 68(R9), Z17, Z14
+	VPDPBUSD.BCST 68(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 68(R9)(R10*2), Z17, Z16
 	PREFETCHT0    8320(R8)
 	VPSRLD        $0x03, 320(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 56(R9), Z11, Z14
-	VPDPBUSD.BCST 56(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 56(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 72(R9), Z11, Z14
+	VPDPBUSD.BCST 72(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 72(R9)(R10*2), Z11, Z16
 	VPSLLD        $0x01, 320(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 60(R9), Z11, Z14
-	VPDPBUSD.BCST 60(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 60(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 76(R9), Z11, Z14
+	VPDPBUSD.BCST 76(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 76(R9)(R10*2), Z11, Z16
 	VPSRLD        $0x08, (R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
-	VMULPS.BCST   80(R9), Z11, Z12
+	VMULPS.BCST   96(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z12, Z14, Z6
-	VMULPS.BCST   80(R9)(R10*1), Z11, Z12
+	VMULPS.BCST   96(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z12, Z15, Z7
-	VMULPS.BCST   80(R9)(R10*2), Z11, Z11
+	VMULPS.BCST   96(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 1, scale 1
-	VPBROADCASTD   92(R9), Z12
-	VPBROADCASTD   88(R9), Z11
+	VPBROADCASTD   108(R9), Z12
+	VPBROADCASTD   104(R9), Z11
 	VPSUBD         Z12, Z11, Z11
 	VPSRAD         $0x07, Z11, Z12
 	VPSRAD         $0x04, Z11, Z11
 	VPADDD         Z12, Z11, Z11
-	VPBROADCASTD   92(R9)(R10*1), Z14
-	VPBROADCASTD   88(R9)(R10*1), Z12
+	VPBROADCASTD   108(R9)(R10*1), Z14
+	VPBROADCASTD   104(R9)(R10*1), Z12
 	VPSUBD         Z14, Z12, Z12
 	VPSRAD         $0x07, Z12, Z14
 	VPSRAD         $0x04, Z12, Z12
 	VPADDD         Z14, Z12, Z12
-	VPBROADCASTD   92(R9)(R10*2), Z15
-	VPBROADCASTD   88(R9)(R10*2), Z14
+	VPBROADCASTD   108(R9)(R10*2), Z15
+	VPBROADCASTD   104(R9)(R10*2), Z14
 	VPSUBD         Z15, Z14, Z14
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z15, Z14, Z14
 	VPSRLD         $0x01, 384(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  64(R9), Z15, Z11
-	VPDPBUSD.BCST  64(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  64(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST  80(R9), Z15, Z11
+	VPDPBUSD.BCST  80(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  80(R9)(R10*2), Z15, Z14
 	PREFETCHT0     8384(R8)
 	VPSLLD         $0x03, 384(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  68(R9), Z15, Z11
-	VPDPBUSD.BCST  68(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  68(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST  84(R9), Z15, Z11
+	VPDPBUSD.BCST  84(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  84(R9)(R10*2), Z15, Z14
 	VPSRLD         $0x03, 384(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  72(R9), Z13, Z11
-	VPDPBUSD.BCST  72(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  72(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST  88(R9), Z13, Z11
+	VPDPBUSD.BCST  88(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  88(R9)(R10*2), Z13, Z14
 	VPSLLD         $0x01, 384(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  76(R9), Z13, Z11
-	VPDPBUSD.BCST  76(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  76(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST  92(R9), Z13, Z11
+	VPDPBUSD.BCST  92(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  92(R9)(R10*2), Z13, Z14
 	VPSRLD         $0x0c, (R8), Z10
 	VPERMPS        Z0, Z10, Z10
 	VMULPS         Z9, Z10, Z10
-	VMULPS.BCST    80(R9), Z10, Z13
+	VMULPS.BCST    96(R9), Z10, Z13
 	VCVTDQ2PS      Z11, Z11
 	VFMADD231PS    Z13, Z11, Z6
-	VMULPS.BCST    80(R9)(R10*1), Z10, Z11
+	VMULPS.BCST    96(R9)(R10*1), Z10, Z11
 	VCVTDQ2PS      Z12, Z12
 	VFMADD231PS    Z11, Z12, Z7
-	VMULPS.BCST    80(R9)(R10*2), Z10, Z10
+	VMULPS.BCST    96(R9)(R10*2), Z10, Z10
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z10, Z14, Z8
 	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z10
@@ -2376,15 +2881,15 @@ block:
 	VPERMB         Z5, Z10, Z10
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z14
+	VPBROADCASTD  172(R9), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  140(R9)(R10*1), Z15
+	VPBROADCASTD  172(R9)(R10*1), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  140(R9)(R10*2), Z16
+	VPBROADCASTD  172(R9)(R10*2), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
@@ -2392,52 +2897,52 @@ block:
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x01, 448(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 96(R9), Z17, Z14
-	VPDPBUSD.BCST 96(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 96(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 128(R9), Z17, Z14
+	VPDPBUSD.BCST 128(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 128(R9)(R10*2), Z17, Z16
 	VPSLLD        $0x03, 448(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 100(R9), Z17, Z14
-	VPDPBUSD.BCST 100(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 100(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 132(R9), Z17, Z14
+	VPDPBUSD.BCST 132(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 132(R9)(R10*2), Z17, Z16
 	VPSRLD        $0x03, 448(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 104(R9), Z11, Z14
-	VPDPBUSD.BCST 104(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 104(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 136(R9), Z11, Z14
+	VPDPBUSD.BCST 136(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 136(R9)(R10*2), Z11, Z16
 	VPSLLD        $0x01, 448(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 108(R9), Z11, Z14
-	VPDPBUSD.BCST 108(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 108(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 140(R9), Z11, Z14
+	VPDPBUSD.BCST 140(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 140(R9)(R10*2), Z11, Z16
 	VPSRLD        $0x10, (R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
-	VMULPS.BCST   128(R9), Z11, Z12
+	VMULPS.BCST   160(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z12, Z14, Z6
-	VMULPS.BCST   128(R9)(R10*1), Z11, Z12
+	VMULPS.BCST   160(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z12, Z15, Z7
-	VMULPS.BCST   128(R9)(R10*2), Z11, Z11
+	VMULPS.BCST   160(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 2, scale 1
-	VPBROADCASTD   140(R9), Z12
-	VPBROADCASTD   136(R9), Z11
+	VPBROADCASTD   172(R9), Z12
+	VPBROADCASTD   168(R9), Z11
 	VPSUBD         Z12, Z11, Z11
 	VPSRAD         $0x07, Z11, Z12
 	VPSRAD         $0x04, Z11, Z11
 	VPADDD         Z12, Z11, Z11
-	VPBROADCASTD   140(R9)(R10*1), Z14
-	VPBROADCASTD   136(R9)(R10*1), Z12
+	VPBROADCASTD   172(R9)(R10*1), Z14
+	VPBROADCASTD   168(R9)(R10*1), Z12
 	VPSUBD         Z14, Z12, Z12
 	VPSRAD         $0x07, Z12, Z14
 	VPSRAD         $0x04, Z12, Z12
 	VPADDD         Z14, Z12, Z12
-	VPBROADCASTD   140(R9)(R10*2), Z15
-	VPBROADCASTD   136(R9)(R10*2), Z14
+	VPBROADCASTD   172(R9)(R10*2), Z15
+	VPBROADCASTD   168(R9)(R10*2), Z14
 	VPSUBD         Z15, Z14, Z14
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
@@ -2445,35 +2950,35 @@ block:
 	PREFETCHT0     8512(R8)
 	VPSRLD         $0x01, 512(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  112(R9), Z15, Z11
-	VPDPBUSD.BCST  112(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  112(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST  144(R9), Z15, Z11
+	VPDPBUSD.BCST  144(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  144(R9)(R10*2), Z15, Z14
 	VPSLLD         $0x03, 512(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  116(R9), Z15, Z11
-	VPDPBUSD.BCST  116(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  116(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST  148(R9), Z15, Z11
+	VPDPBUSD.BCST  148(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  148(R9)(R10*2), Z15, Z14
 	VPSRLD         $0x03, 512(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  120(R9), Z13, Z11
-	VPDPBUSD.BCST  120(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  120(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST  152(R9), Z13, Z11
+	VPDPBUSD.BCST  152(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  152(R9)(R10*2), Z13, Z14
 	PREFETCHT0     8576(R8)
 	VPSLLD         $0x01, 512(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  124(R9), Z13, Z11
-	VPDPBUSD.BCST  124(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  124(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST  156(R9), Z13, Z11
+	VPDPBUSD.BCST  156(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  156(R9)(R10*2), Z13, Z14
 	VPSRLD         $0x14, (R8), Z10
 	VPERMPS        Z0, Z10, Z10
 	VMULPS         Z9, Z10, Z10
-	VMULPS.BCST    128(R9), Z10, Z13
+	VMULPS.BCST    160(R9), Z10, Z13
 	VCVTDQ2PS      Z11, Z11
 	VFMADD231PS    Z13, Z11, Z6
-	VMULPS.BCST    128(R9)(R10*1), Z10, Z11
+	VMULPS.BCST    160(R9)(R10*1), Z10, Z11
 	VCVTDQ2PS      Z12, Z12
 	VFMADD231PS    Z11, Z12, Z7
-	VMULPS.BCST    128(R9)(R10*2), Z10, Z10
+	VMULPS.BCST    160(R9)(R10*2), Z10, Z10
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z10, Z14, Z8
 	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z10
@@ -2484,113 +2989,6 @@ block:
 	VPERMB         Z5, Z10, Z10
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  188(R9)(R10*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  188(R9)(R10*2), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPSRLD        $0x01, 576(R8), Z17
-	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 144(R9), Z17, Z14
-	VPDPBUSD.BCST 144(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 144(R9)(R10*2), Z17, Z16
-	VPSLLD        $0x03, 576(R8), Z17
-	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 148(R9), Z17, Z14
-	VPDPBUSD.BCST 148(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 148(R9)(R10*2), Z17, Z16
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 576(R8), Z11
-	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 152(R9), Z11, Z14
-	VPDPBUSD.BCST 152(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 152(R9)(R10*2), Z11, Z16
-	VPSLLD        $0x01, 576(R8), Z11
-	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 156(R9), Z11, Z14
-	VPDPBUSD.BCST 156(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 156(R9)(R10*2), Z11, Z16
-	VPSRLD        $0x18, (R8), Z11
-	VPERMPS       Z0, Z11, Z11
-	VMULPS        Z9, Z11, Z11
-	VMULPS.BCST   176(R9), Z11, Z12
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z6
-	VMULPS.BCST   176(R9)(R10*1), Z11, Z12
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z7
-	VMULPS.BCST   176(R9)(R10*2), Z11, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z8
-
-	// sub-block 3, scale 1
-	VPBROADCASTD   188(R9), Z12
-	VPBROADCASTD   184(R9), Z11
-	VPSUBD         Z12, Z11, Z11
-	VPSRAD         $0x07, Z11, Z12
-	VPSRAD         $0x04, Z11, Z11
-	VPADDD         Z12, Z11, Z11
-	VPBROADCASTD   188(R9)(R10*1), Z14
-	VPBROADCASTD   184(R9)(R10*1), Z12
-	VPSUBD         Z14, Z12, Z12
-	VPSRAD         $0x07, Z12, Z14
-	VPSRAD         $0x04, Z12, Z12
-	VPADDD         Z14, Z12, Z12
-	VPBROADCASTD   188(R9)(R10*2), Z15
-	VPBROADCASTD   184(R9)(R10*2), Z14
-	VPSUBD         Z15, Z14, Z14
-	VPSRAD         $0x07, Z14, Z15
-	VPSRAD         $0x04, Z14, Z14
-	VPADDD         Z15, Z14, Z14
-	VPSRLD         $0x01, 640(R8), Z15
-	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  160(R9), Z15, Z11
-	VPDPBUSD.BCST  160(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  160(R9)(R10*2), Z15, Z14
-	VPSLLD         $0x03, 640(R8), Z15
-	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  164(R9), Z15, Z11
-	VPDPBUSD.BCST  164(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  164(R9)(R10*2), Z15, Z14
-	PREFETCHT1     33280(R8)
-	PREFETCHT0     8704(R8)
-	VPSRLD         $0x03, 640(R8), Z13
-	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  168(R9), Z13, Z11
-	VPDPBUSD.BCST  168(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  168(R9)(R10*2), Z13, Z14
-	VPSLLD         $0x01, 640(R8), Z13
-	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  172(R9), Z13, Z11
-	VPDPBUSD.BCST  172(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  172(R9)(R10*2), Z13, Z14
-	VPSRLD         $0x1c, (R8), Z10
-	VPERMPS        Z0, Z10, Z10
-	VMULPS         Z9, Z10, Z10
-	VMULPS.BCST    176(R9), Z10, Z13
-	VCVTDQ2PS      Z11, Z11
-	VFMADD231PS    Z13, Z11, Z6
-	VMULPS.BCST    176(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS      Z12, Z12
-	VFMADD231PS    Z11, Z12, Z7
-	VMULPS.BCST    176(R9)(R10*2), Z10, Z10
-	VCVTDQ2PS      Z14, Z14
-	VFMADD231PS    Z10, Z14, Z8
-	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z10
-	VPMULTISHIFTQB 128(R8), Z10, Z10
-	VPERMB         Z2, Z10, Z11
-	VPERMB         Z3, Z10, Z12
-	VPERMB         Z4, Z10, Z13
-	VPERMB         Z5, Z10, Z10
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
@@ -2603,28 +3001,28 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPSRLD        $0x01, 704(R8), Z17
+	VPSRLD        $0x01, 576(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
 	VPDPBUSD.BCST 192(R9), Z17, Z14
 	VPDPBUSD.BCST 192(R9)(R10*1), Z17, Z15
 	VPDPBUSD.BCST 192(R9)(R10*2), Z17, Z16
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 704(R8), Z17
+	VPSLLD        $0x03, 576(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
 	VPDPBUSD.BCST 196(R9), Z17, Z14
 	VPDPBUSD.BCST 196(R9)(R10*1), Z17, Z15
 	VPDPBUSD.BCST 196(R9)(R10*2), Z17, Z16
-	VPSRLD        $0x03, 704(R8), Z11
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 576(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 200(R9), Z11, Z14
 	VPDPBUSD.BCST 200(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 200(R9)(R10*2), Z11, Z16
-	VPSLLD        $0x01, 704(R8), Z11
+	VPSLLD        $0x01, 576(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 204(R9), Z11, Z14
 	VPDPBUSD.BCST 204(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 204(R9)(R10*2), Z11, Z16
-	VMOVDQU32     64(R8), Z11
+	VPSRLD        $0x18, (R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   224(R9), Z11, Z12
@@ -2637,7 +3035,7 @@ block:
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z11, Z16, Z8
 
-	// sub-block 4, scale 1
+	// sub-block 3, scale 1
 	VPBROADCASTD   236(R9), Z12
 	VPBROADCASTD   232(R9), Z11
 	VPSUBD         Z12, Z11, Z11
@@ -2656,28 +3054,29 @@ block:
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z15, Z14, Z14
-	VPSRLD         $0x01, 768(R8), Z15
+	VPSRLD         $0x01, 640(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
 	VPDPBUSD.BCST  208(R9), Z15, Z11
 	VPDPBUSD.BCST  208(R9)(R10*1), Z15, Z12
 	VPDPBUSD.BCST  208(R9)(R10*2), Z15, Z14
-	PREFETCHT0     8832(R8)
-	VPSLLD         $0x03, 768(R8), Z15
+	VPSLLD         $0x03, 640(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
 	VPDPBUSD.BCST  212(R9), Z15, Z11
 	VPDPBUSD.BCST  212(R9)(R10*1), Z15, Z12
 	VPDPBUSD.BCST  212(R9)(R10*2), Z15, Z14
-	VPSRLD         $0x03, 768(R8), Z13
+	PREFETCHT1     33280(R8)
+	PREFETCHT0     8704(R8)
+	VPSRLD         $0x03, 640(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
 	VPDPBUSD.BCST  216(R9), Z13, Z11
 	VPDPBUSD.BCST  216(R9)(R10*1), Z13, Z12
 	VPDPBUSD.BCST  216(R9)(R10*2), Z13, Z14
-	VPSLLD         $0x01, 768(R8), Z13
+	VPSLLD         $0x01, 640(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
 	VPDPBUSD.BCST  220(R9), Z13, Z11
 	VPDPBUSD.BCST  220(R9)(R10*1), Z13, Z12
 	VPDPBUSD.BCST  220(R9)(R10*2), Z13, Z14
-	VPSRLD         $0x04, 64(R8), Z10
+	VPSRLD         $0x1c, (R8), Z10
 	VPERMPS        Z0, Z10, Z10
 	VMULPS         Z9, Z10, Z10
 	VMULPS.BCST    224(R9), Z10, Z13
@@ -2689,6 +3088,112 @@ block:
 	VMULPS.BCST    224(R9)(R10*2), Z10, Z10
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z10, Z14, Z8
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  300(R9), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPBROADCASTD  300(R9)(R10*1), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  300(R9)(R10*2), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPSRLD        $0x01, 704(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 256(R9), Z17, Z14
+	VPDPBUSD.BCST 256(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 256(R9)(R10*2), Z17, Z16
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 704(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 260(R9), Z17, Z14
+	VPDPBUSD.BCST 260(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 260(R9)(R10*2), Z17, Z16
+	VPSRLD        $0x03, 704(R8), Z11
+	VPTERNLOGD    $0xea, Z12, Z1, Z11
+	VPDPBUSD.BCST 264(R9), Z11, Z14
+	VPDPBUSD.BCST 264(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 264(R9)(R10*2), Z11, Z16
+	VPSLLD        $0x01, 704(R8), Z11
+	VPTERNLOGD    $0xea, Z12, Z1, Z11
+	VPDPBUSD.BCST 268(R9), Z11, Z14
+	VPDPBUSD.BCST 268(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 268(R9)(R10*2), Z11, Z16
+	VMOVDQU32     64(R8), Z11
+	VPERMPS       Z0, Z11, Z11
+	VMULPS        Z9, Z11, Z11
+	VMULPS.BCST   288(R9), Z11, Z12
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z12, Z14, Z6
+	VMULPS.BCST   288(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   288(R9)(R10*2), Z11, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z8
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   300(R9), Z12
+	VPBROADCASTD   296(R9), Z11
+	VPSUBD         Z12, Z11, Z11
+	VPSRAD         $0x07, Z11, Z12
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z12, Z11, Z11
+	VPBROADCASTD   300(R9)(R10*1), Z14
+	VPBROADCASTD   296(R9)(R10*1), Z12
+	VPSUBD         Z14, Z12, Z12
+	VPSRAD         $0x07, Z12, Z14
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z14, Z12, Z12
+	VPBROADCASTD   300(R9)(R10*2), Z15
+	VPBROADCASTD   296(R9)(R10*2), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPSRLD         $0x01, 768(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  272(R9), Z15, Z11
+	VPDPBUSD.BCST  272(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  272(R9)(R10*2), Z15, Z14
+	PREFETCHT0     8832(R8)
+	VPSLLD         $0x03, 768(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  276(R9), Z15, Z11
+	VPDPBUSD.BCST  276(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  276(R9)(R10*2), Z15, Z14
+	VPSRLD         $0x03, 768(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  280(R9), Z13, Z11
+	VPDPBUSD.BCST  280(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  280(R9)(R10*2), Z13, Z14
+	VPSLLD         $0x01, 768(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  284(R9), Z13, Z11
+	VPDPBUSD.BCST  284(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  284(R9)(R10*2), Z13, Z14
+	VPSRLD         $0x04, 64(R8), Z10
+	VPERMPS        Z0, Z10, Z10
+	VMULPS         Z9, Z10, Z10
+	VMULPS.BCST    288(R9), Z10, Z13
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z13, Z11, Z6
+	VMULPS.BCST    288(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z11, Z12, Z7
+	VMULPS.BCST    288(R9)(R10*2), Z10, Z10
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z10, Z14, Z8
 	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z10
 	VPMULTISHIFTQB 128(R8), Z10, Z10
 	VPERMB         Z2, Z10, Z11
@@ -2697,104 +3202,104 @@ block:
 	VPERMB         Z5, Z10, Z10
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z14
+	VPBROADCASTD  364(R9), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  284(R9)(R10*1), Z15
+	VPBROADCASTD  364(R9)(R10*1), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  284(R9)(R10*2), Z16
+	VPBROADCASTD  364(R9)(R10*2), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
 	PREFETCHT0    8896(R8)
 	VPSRLD        $0x01, 832(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 240(R9), Z17, Z14
-	VPDPBUSD.BCST 240(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 240(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 320(R9), Z17, Z14
+	VPDPBUSD.BCST 320(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 320(R9)(R10*2), Z17, Z16
 	VPSLLD        $0x03, 832(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 244(R9), Z17, Z14
-	VPDPBUSD.BCST 244(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 244(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 324(R9), Z17, Z14
+	VPDPBUSD.BCST 324(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 324(R9)(R10*2), Z17, Z16
 	VPSRLD        $0x03, 832(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 248(R9), Z11, Z14
-	VPDPBUSD.BCST 248(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 248(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 328(R9), Z11, Z14
+	VPDPBUSD.BCST 328(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 328(R9)(R10*2), Z11, Z16
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
 	VPSLLD        $0x01, 832(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 252(R9), Z11, Z14
-	VPDPBUSD.BCST 252(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 252(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 332(R9), Z11, Z14
+	VPDPBUSD.BCST 332(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 332(R9)(R10*2), Z11, Z16
 	VPSRLD        $0x08, 64(R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
-	VMULPS.BCST   272(R9), Z11, Z12
+	VMULPS.BCST   352(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z12, Z14, Z6
-	VMULPS.BCST   272(R9)(R10*1), Z11, Z12
+	VMULPS.BCST   352(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z12, Z15, Z7
-	VMULPS.BCST   272(R9)(R10*2), Z11, Z11
+	VMULPS.BCST   352(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 5, scale 1
-	VPBROADCASTD   284(R9), Z12
-	VPBROADCASTD   280(R9), Z11
+	VPBROADCASTD   364(R9), Z12
+	VPBROADCASTD   360(R9), Z11
 	VPSUBD         Z12, Z11, Z11
 	VPSRAD         $0x07, Z11, Z12
 	VPSRAD         $0x04, Z11, Z11
 	VPADDD         Z12, Z11, Z11
-	VPBROADCASTD   284(R9)(R10*1), Z14
-	VPBROADCASTD   280(R9)(R10*1), Z12
+	VPBROADCASTD   364(R9)(R10*1), Z14
+	VPBROADCASTD   360(R9)(R10*1), Z12
 	VPSUBD         Z14, Z12, Z12
 	VPSRAD         $0x07, Z12, Z14
 	VPSRAD         $0x04, Z12, Z12
 	VPADDD         Z14, Z12, Z12
-	VPBROADCASTD   284(R9)(R10*2), Z15
-	VPBROADCASTD   280(R9)(R10*2), Z14
+	VPBROADCASTD   364(R9)(R10*2), Z15
+	VPBROADCASTD   360(R9)(R10*2), Z14
 	VPSUBD         Z15, Z14, Z14
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z15, Z14, Z14
 	VPSRLD         $0x01, 896(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  256(R9), Z15, Z11
-	VPDPBUSD.BCST  256(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  256(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST  336(R9), Z15, Z11
+	VPDPBUSD.BCST  336(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  336(R9)(R10*2), Z15, Z14
 	VPSLLD         $0x03, 896(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  260(R9), Z15, Z11
-	VPDPBUSD.BCST  260(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  260(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST  340(R9), Z15, Z11
+	VPDPBUSD.BCST  340(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  340(R9)(R10*2), Z15, Z14
 	VPSRLD         $0x03, 896(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  264(R9), Z13, Z11
-	VPDPBUSD.BCST  264(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  264(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST  344(R9), Z13, Z11
+	VPDPBUSD.BCST  344(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  344(R9)(R10*2), Z13, Z14
 	PREFETCHT0     9024(R8)
 	VPSLLD         $0x01, 896(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  268(R9), Z13, Z11
-	VPDPBUSD.BCST  268(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  268(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST  348(R9), Z13, Z11
+	VPDPBUSD.BCST  348(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  348(R9)(R10*2), Z13, Z14
 	VPSRLD         $0x0c, 64(R8), Z10
 	VPERMPS        Z0, Z10, Z10
 	VMULPS         Z9, Z10, Z10
-	VMULPS.BCST    272(R9), Z10, Z13
+	VMULPS.BCST    352(R9), Z10, Z13
 	VCVTDQ2PS      Z11, Z11
 	VFMADD231PS    Z13, Z11, Z6
-	VMULPS.BCST    272(R9)(R10*1), Z10, Z11
+	VMULPS.BCST    352(R9)(R10*1), Z10, Z11
 	VCVTDQ2PS      Z12, Z12
 	VFMADD231PS    Z11, Z12, Z7
-	VMULPS.BCST    272(R9)(R10*2), Z10, Z10
+	VMULPS.BCST    352(R9)(R10*2), Z10, Z10
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z10, Z14, Z8
 	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z10
@@ -2805,102 +3310,102 @@ block:
 	VPERMB         Z5, Z10, Z10
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z14
+	VPBROADCASTD  428(R9), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  332(R9)(R10*1), Z15
+	VPBROADCASTD  428(R9)(R10*1), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  332(R9)(R10*2), Z16
+	VPBROADCASTD  428(R9)(R10*2), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
 	VPSRLD        $0x01, 960(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 288(R9), Z17, Z14
-	VPDPBUSD.BCST 288(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 288(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 384(R9), Z17, Z14
+	VPDPBUSD.BCST 384(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 384(R9)(R10*2), Z17, Z16
 	VPSLLD        $0x03, 960(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 292(R9), Z17, Z14
-	VPDPBUSD.BCST 292(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 292(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 388(R9), Z17, Z14
+	VPDPBUSD.BCST 388(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 388(R9)(R10*2), Z17, Z16
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x03, 960(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 296(R9), Z11, Z14
-	VPDPBUSD.BCST 296(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 296(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 392(R9), Z11, Z14
+	VPDPBUSD.BCST 392(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 392(R9)(R10*2), Z11, Z16
 	VPSLLD        $0x01, 960(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 300(R9), Z11, Z14
-	VPDPBUSD.BCST 300(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 300(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 396(R9), Z11, Z14
+	VPDPBUSD.BCST 396(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 396(R9)(R10*2), Z11, Z16
 	VPSRLD        $0x10, 64(R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
-	VMULPS.BCST   320(R9), Z11, Z12
+	VMULPS.BCST   416(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z12, Z14, Z6
-	VMULPS.BCST   320(R9)(R10*1), Z11, Z12
+	VMULPS.BCST   416(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z12, Z15, Z7
-	VMULPS.BCST   320(R9)(R10*2), Z11, Z11
+	VMULPS.BCST   416(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 6, scale 1
-	VPBROADCASTD   332(R9), Z12
-	VPBROADCASTD   328(R9), Z11
+	VPBROADCASTD   428(R9), Z12
+	VPBROADCASTD   424(R9), Z11
 	VPSUBD         Z12, Z11, Z11
 	VPSRAD         $0x07, Z11, Z12
 	VPSRAD         $0x04, Z11, Z11
 	VPADDD         Z12, Z11, Z11
-	VPBROADCASTD   332(R9)(R10*1), Z14
-	VPBROADCASTD   328(R9)(R10*1), Z12
+	VPBROADCASTD   428(R9)(R10*1), Z14
+	VPBROADCASTD   424(R9)(R10*1), Z12
 	VPSUBD         Z14, Z12, Z12
 	VPSRAD         $0x07, Z12, Z14
 	VPSRAD         $0x04, Z12, Z12
 	VPADDD         Z14, Z12, Z12
-	VPBROADCASTD   332(R9)(R10*2), Z15
-	VPBROADCASTD   328(R9)(R10*2), Z14
+	VPBROADCASTD   428(R9)(R10*2), Z15
+	VPBROADCASTD   424(R9)(R10*2), Z14
 	VPSUBD         Z15, Z14, Z14
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z15, Z14, Z14
 	VPSRLD         $0x01, 1024(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  304(R9), Z15, Z11
-	VPDPBUSD.BCST  304(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  304(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST  400(R9), Z15, Z11
+	VPDPBUSD.BCST  400(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  400(R9)(R10*2), Z15, Z14
 	PREFETCHT0     9152(R8)
 	VPSLLD         $0x03, 1024(R8), Z15
 	VPTERNLOGD     $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST  308(R9), Z15, Z11
-	VPDPBUSD.BCST  308(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST  308(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST  404(R9), Z15, Z11
+	VPDPBUSD.BCST  404(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  404(R9)(R10*2), Z15, Z14
 	VPSRLD         $0x03, 1024(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  312(R9), Z13, Z11
-	VPDPBUSD.BCST  312(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  312(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST  408(R9), Z13, Z11
+	VPDPBUSD.BCST  408(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  408(R9)(R10*2), Z13, Z14
 	VPSLLD         $0x01, 1024(R8), Z13
 	VPTERNLOGD     $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST  316(R9), Z13, Z11
-	VPDPBUSD.BCST  316(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST  316(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST  412(R9), Z13, Z11
+	VPDPBUSD.BCST  412(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  412(R9)(R10*2), Z13, Z14
 	VPSRLD         $0x14, 64(R8), Z10
 	VPERMPS        Z0, Z10, Z10
 	VMULPS         Z9, Z10, Z10
-	VMULPS.BCST    320(R9), Z10, Z13
+	VMULPS.BCST    416(R9), Z10, Z13
 	VCVTDQ2PS      Z11, Z11
 	VFMADD231PS    Z13, Z11, Z6
-	VMULPS.BCST    320(R9)(R10*1), Z10, Z11
+	VMULPS.BCST    416(R9)(R10*1), Z10, Z11
 	VCVTDQ2PS      Z12, Z12
 	VFMADD231PS    Z11, Z12, Z7
-	VMULPS.BCST    320(R9)(R10*2), Z10, Z10
+	VMULPS.BCST    416(R9)(R10*2), Z10, Z10
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z10, Z14, Z8
 	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z10
@@ -2911,68 +3416,68 @@ block:
 	VPERMB         Z5, Z10, Z10
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z14
+	VPBROADCASTD  492(R9), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  380(R9)(R10*1), Z15
+	VPBROADCASTD  492(R9)(R10*1), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  380(R9)(R10*2), Z16
+	VPBROADCASTD  492(R9)(R10*2), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
 	VPSRLD        $0x01, 1088(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 336(R9), Z17, Z14
-	VPDPBUSD.BCST 336(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 336(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 448(R9), Z17, Z14
+	VPDPBUSD.BCST 448(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 448(R9)(R10*2), Z17, Z16
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x03, 1088(R8), Z17
 	VPTERNLOGD    $0xea, Z11, Z1, Z17
-	VPDPBUSD.BCST 340(R9), Z17, Z14
-	VPDPBUSD.BCST 340(R9)(R10*1), Z17, Z15
-	VPDPBUSD.BCST 340(R9)(R10*2), Z17, Z16
+	VPDPBUSD.BCST 452(R9), Z17, Z14
+	VPDPBUSD.BCST 452(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 452(R9)(R10*2), Z17, Z16
 	VPSRLD        $0x03, 1088(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 344(R9), Z11, Z14
-	VPDPBUSD.BCST 344(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 344(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 456(R9), Z11, Z14
+	VPDPBUSD.BCST 456(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 456(R9)(R10*2), Z11, Z16
 	VPSLLD        $0x01, 1088(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
-	VPDPBUSD.BCST 348(R9), Z11, Z14
-	VPDPBUSD.BCST 348(R9)(R10*1), Z11, Z15
-	VPDPBUSD.BCST 348(R9)(R10*2), Z11, Z16
+	VPDPBUSD.BCST 460(R9), Z11, Z14
+	VPDPBUSD.BCST 460(R9)(R10*1), Z11, Z15
+	VPDPBUSD.BCST 460(R9)(R10*2), Z11, Z16
 	VPSRLD        $0x18, 64(R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
-	VMULPS.BCST   368(R9), Z11, Z12
+	VMULPS.BCST   480(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z12, Z14, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z11, Z12
+	VMULPS.BCST   480(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z12, Z15, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z11, Z11
+	VMULPS.BCST   480(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z12
-	VPBROADCASTD  376(R9), Z11
+	VPBROADCASTD  492(R9), Z12
+	VPBROADCASTD  488(R9), Z11
 	VPSUBD        Z12, Z11, Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  380(R9)(R10*1), Z14
-	VPBROADCASTD  376(R9)(R10*1), Z12
+	VPBROADCASTD  492(R9)(R10*1), Z14
+	VPBROADCASTD  488(R9)(R10*1), Z12
 	VPSUBD        Z14, Z12, Z12
 	VPSRAD        $0x07, Z12, Z14
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z14, Z12, Z12
-	VPBROADCASTD  380(R9)(R10*2), Z15
-	VPBROADCASTD  376(R9)(R10*2), Z14
+	VPBROADCASTD  492(R9)(R10*2), Z15
+	VPBROADCASTD  488(R9)(R10*2), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
@@ -2980,38 +3485,38 @@ block:
 	PREFETCHT0    9280(R8)
 	VPSRLD        $0x01, 1152(R8), Z15
 	VPTERNLOGD    $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST 352(R9), Z15, Z11
-	VPDPBUSD.BCST 352(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST 352(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST 464(R9), Z15, Z11
+	VPDPBUSD.BCST 464(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST 464(R9)(R10*2), Z15, Z14
 	VPSLLD        $0x03, 1152(R8), Z15
 	VPTERNLOGD    $0xea, Z13, Z1, Z15
-	VPDPBUSD.BCST 356(R9), Z15, Z11
-	VPDPBUSD.BCST 356(R9)(R10*1), Z15, Z12
-	VPDPBUSD.BCST 356(R9)(R10*2), Z15, Z14
+	VPDPBUSD.BCST 468(R9), Z15, Z11
+	VPDPBUSD.BCST 468(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST 468(R9)(R10*2), Z15, Z14
 	VPSRLD        $0x03, 1152(R8), Z13
 	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 360(R9), Z13, Z11
-	VPDPBUSD.BCST 360(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 360(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST 472(R9), Z13, Z11
+	VPDPBUSD.BCST 472(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST 472(R9)(R10*2), Z13, Z14
 	PREFETCHT0    9344(R8)
 	VPSLLD        $0x01, 1152(R8), Z13
 	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 364(R9), Z13, Z11
-	VPDPBUSD.BCST 364(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 364(R9)(R10*2), Z13, Z14
+	VPDPBUSD.BCST 476(R9), Z13, Z11
+	VPDPBUSD.BCST 476(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST 476(R9)(R10*2), Z13, Z14
 	VPSRLD        $0x1c, 64(R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   368(R9), Z10, Z9
+	VMULPS.BCST   480(R9), Z10, Z9
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z9, Z11, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z10, Z9
+	VMULPS.BCST   480(R9)(R10*1), Z10, Z9
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z9, Z12, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z10, Z9
+	VMULPS.BCST   480(R9)(R10*2), Z10, Z9
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z9, Z14, Z8
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x000004c0, R8
 	DECQ          R11
@@ -3200,126 +3705,126 @@ block:
 	VPERMB         Z5, Z11, Z11
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z15
+	VPBROADCASTD  108(R9), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  92(R9)(R10*1), Z16
+	VPBROADCASTD  108(R9)(R10*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  92(R9)(R10*2), Z17
+	VPBROADCASTD  108(R9)(R10*2), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  92(R9)(R11*1), Z18
+	VPBROADCASTD  108(R9)(R11*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
 	VPSRLD        $0x01, 320(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 48(R9), Z19, Z15
-	VPDPBUSD.BCST 48(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 48(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 48(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 64(R9), Z19, Z15
+	VPDPBUSD.BCST 64(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 64(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 64(R9)(R11*1), Z19, Z18
 	VPSLLD        $0x03, 320(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 52(R9), Z19, Z15
-	VPDPBUSD.BCST 52(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 52(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 52(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 68(R9), Z19, Z15
+	VPDPBUSD.BCST 68(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 68(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 68(R9)(R11*1), Z19, Z18
 	PREFETCHT0    8320(R8)
 	VPSRLD        $0x03, 320(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 56(R9), Z12, Z15
-	VPDPBUSD.BCST 56(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 56(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 56(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 72(R9), Z12, Z15
+	VPDPBUSD.BCST 72(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 72(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 72(R9)(R11*1), Z12, Z18
 	VPSLLD        $0x01, 320(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 60(R9), Z12, Z15
-	VPDPBUSD.BCST 60(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 60(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 60(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 76(R9), Z12, Z15
+	VPDPBUSD.BCST 76(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 76(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 76(R9)(R11*1), Z12, Z18
 	VPSRLD        $0x08, (R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z10, Z12, Z12
-	VMULPS.BCST   80(R9), Z12, Z13
+	VMULPS.BCST   96(R9), Z12, Z13
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z13, Z15, Z6
-	VMULPS.BCST   80(R9)(R10*1), Z12, Z13
+	VMULPS.BCST   96(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z13, Z16, Z7
-	VMULPS.BCST   80(R9)(R10*2), Z12, Z13
+	VMULPS.BCST   96(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z13, Z17, Z8
-	VMULPS.BCST   80(R9)(R11*1), Z12, Z12
+	VMULPS.BCST   96(R9)(R11*1), Z12, Z12
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z12, Z18, Z9
 
 	// sub-block 1, scale 1
-	VPBROADCASTD   92(R9), Z13
-	VPBROADCASTD   88(R9), Z12
+	VPBROADCASTD   108(R9), Z13
+	VPBROADCASTD   104(R9), Z12
 	VPSUBD         Z13, Z12, Z12
 	VPSRAD         $0x07, Z12, Z13
 	VPSRAD         $0x04, Z12, Z12
 	VPADDD         Z13, Z12, Z12
-	VPBROADCASTD   92(R9)(R10*1), Z15
-	VPBROADCASTD   88(R9)(R10*1), Z13
+	VPBROADCASTD   108(R9)(R10*1), Z15
+	VPBROADCASTD   104(R9)(R10*1), Z13
 	VPSUBD         Z15, Z13, Z13
 	VPSRAD         $0x07, Z13, Z15
 	VPSRAD         $0x04, Z13, Z13
 	VPADDD         Z15, Z13, Z13
-	VPBROADCASTD   92(R9)(R10*2), Z16
-	VPBROADCASTD   88(R9)(R10*2), Z15
+	VPBROADCASTD   108(R9)(R10*2), Z16
+	VPBROADCASTD   104(R9)(R10*2), Z15
 	VPSUBD         Z16, Z15, Z15
 	VPSRAD         $0x07, Z15, Z16
 	VPSRAD         $0x04, Z15, Z15
 	VPADDD         Z16, Z15, Z15
-	VPBROADCASTD   92(R9)(R11*1), Z17
-	VPBROADCASTD   88(R9)(R11*1), Z16
+	VPBROADCASTD   108(R9)(R11*1), Z17
+	VPBROADCASTD   104(R9)(R11*1), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
 	VPSRLD         $0x01, 384(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  64(R9), Z17, Z12
-	VPDPBUSD.BCST  64(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  64(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  64(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST  80(R9), Z17, Z12
+	VPDPBUSD.BCST  80(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  80(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  80(R9)(R11*1), Z17, Z16
 	PREFETCHT0     8384(R8)
 	VPSLLD         $0x03, 384(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  68(R9), Z17, Z12
-	VPDPBUSD.BCST  68(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  68(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  68(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST  84(R9), Z17, Z12
+	VPDPBUSD.BCST  84(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  84(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  84(R9)(R11*1), Z17, Z16
 	VPSRLD         $0x03, 384(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  72(R9), Z14, Z12
-	VPDPBUSD.BCST  72(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  72(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  72(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST  88(R9), Z14, Z12
+	VPDPBUSD.BCST  88(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  88(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  88(R9)(R11*1), Z14, Z16
 	VPSLLD         $0x01, 384(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  76(R9), Z14, Z12
-	VPDPBUSD.BCST  76(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  76(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  76(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST  92(R9), Z14, Z12
+	VPDPBUSD.BCST  92(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  92(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  92(R9)(R11*1), Z14, Z16
 	VPSRLD         $0x0c, (R8), Z11
 	VPERMPS        Z0, Z11, Z11
 	VMULPS         Z10, Z11, Z11
-	VMULPS.BCST    80(R9), Z11, Z14
+	VMULPS.BCST    96(R9), Z11, Z14
 	VCVTDQ2PS      Z12, Z12
 	VFMADD231PS    Z14, Z12, Z6
-	VMULPS.BCST    80(R9)(R10*1), Z11, Z12
+	VMULPS.BCST    96(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS      Z13, Z13
 	VFMADD231PS    Z12, Z13, Z7
-	VMULPS.BCST    80(R9)(R10*2), Z11, Z12
+	VMULPS.BCST    96(R9)(R10*2), Z11, Z12
 	VCVTDQ2PS      Z15, Z15
 	VFMADD231PS    Z12, Z15, Z8
-	VMULPS.BCST    80(R9)(R11*1), Z11, Z11
+	VMULPS.BCST    96(R9)(R11*1), Z11, Z11
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z11, Z16, Z9
 	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z11
@@ -3330,19 +3835,19 @@ block:
 	VPERMB         Z5, Z11, Z11
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z15
+	VPBROADCASTD  172(R9), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  140(R9)(R10*1), Z16
+	VPBROADCASTD  172(R9)(R10*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  140(R9)(R10*2), Z17
+	VPBROADCASTD  172(R9)(R10*2), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  140(R9)(R11*1), Z18
+	VPBROADCASTD  172(R9)(R11*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
@@ -3350,65 +3855,65 @@ block:
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x01, 448(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 96(R9), Z19, Z15
-	VPDPBUSD.BCST 96(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 96(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 96(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 128(R9), Z19, Z15
+	VPDPBUSD.BCST 128(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 128(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 128(R9)(R11*1), Z19, Z18
 	VPSLLD        $0x03, 448(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 100(R9), Z19, Z15
-	VPDPBUSD.BCST 100(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 100(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 100(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 132(R9), Z19, Z15
+	VPDPBUSD.BCST 132(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 132(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 132(R9)(R11*1), Z19, Z18
 	VPSRLD        $0x03, 448(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 104(R9), Z12, Z15
-	VPDPBUSD.BCST 104(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 104(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 104(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 136(R9), Z12, Z15
+	VPDPBUSD.BCST 136(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 136(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 136(R9)(R11*1), Z12, Z18
 	VPSLLD        $0x01, 448(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 108(R9), Z12, Z15
-	VPDPBUSD.BCST 108(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 108(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 108(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 140(R9), Z12, Z15
+	VPDPBUSD.BCST 140(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 140(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 140(R9)(R11*1), Z12, Z18
 	VPSRLD        $0x10, (R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z10, Z12, Z12
-	VMULPS.BCST   128(R9), Z12, Z13
+	VMULPS.BCST   160(R9), Z12, Z13
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z13, Z15, Z6
-	VMULPS.BCST   128(R9)(R10*1), Z12, Z13
+	VMULPS.BCST   160(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z13, Z16, Z7
-	VMULPS.BCST   128(R9)(R10*2), Z12, Z13
+	VMULPS.BCST   160(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z13, Z17, Z8
-	VMULPS.BCST   128(R9)(R11*1), Z12, Z12
+	VMULPS.BCST   160(R9)(R11*1), Z12, Z12
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z12, Z18, Z9
 
 	// sub-block 2, scale 1
-	VPBROADCASTD   140(R9), Z13
-	VPBROADCASTD   136(R9), Z12
+	VPBROADCASTD   172(R9), Z13
+	VPBROADCASTD   168(R9), Z12
 	VPSUBD         Z13, Z12, Z12
 	VPSRAD         $0x07, Z12, Z13
 	VPSRAD         $0x04, Z12, Z12
 	VPADDD         Z13, Z12, Z12
-	VPBROADCASTD   140(R9)(R10*1), Z15
-	VPBROADCASTD   136(R9)(R10*1), Z13
+	VPBROADCASTD   172(R9)(R10*1), Z15
+	VPBROADCASTD   168(R9)(R10*1), Z13
 	VPSUBD         Z15, Z13, Z13
 	VPSRAD         $0x07, Z13, Z15
 	VPSRAD         $0x04, Z13, Z13
 	VPADDD         Z15, Z13, Z13
-	VPBROADCASTD   140(R9)(R10*2), Z16
-	VPBROADCASTD   136(R9)(R10*2), Z15
+	VPBROADCASTD   172(R9)(R10*2), Z16
+	VPBROADCASTD   168(R9)(R10*2), Z15
 	VPSUBD         Z16, Z15, Z15
 	VPSRAD         $0x07, Z15, Z16
 	VPSRAD         $0x04, Z15, Z15
 	VPADDD         Z16, Z15, Z15
-	VPBROADCASTD   140(R9)(R11*1), Z17
-	VPBROADCASTD   136(R9)(R11*1), Z16
+	VPBROADCASTD   172(R9)(R11*1), Z17
+	VPBROADCASTD   168(R9)(R11*1), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
@@ -3416,42 +3921,42 @@ block:
 	PREFETCHT0     8512(R8)
 	VPSRLD         $0x01, 512(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  112(R9), Z17, Z12
-	VPDPBUSD.BCST  112(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  112(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  112(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST  144(R9), Z17, Z12
+	VPDPBUSD.BCST  144(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  144(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  144(R9)(R11*1), Z17, Z16
 	VPSLLD         $0x03, 512(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  116(R9), Z17, Z12
-	VPDPBUSD.BCST  116(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  116(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  116(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST  148(R9), Z17, Z12
+	VPDPBUSD.BCST  148(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  148(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  148(R9)(R11*1), Z17, Z16
 	VPSRLD         $0x03, 512(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  120(R9), Z14, Z12
-	VPDPBUSD.BCST  120(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  120(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  120(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST  152(R9), Z14, Z12
+	VPDPBUSD.BCST  152(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  152(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  152(R9)(R11*1), Z14, Z16
 	PREFETCHT0     8576(R8)
 	VPSLLD         $0x01, 512(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  124(R9), Z14, Z12
-	VPDPBUSD.BCST  124(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  124(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  124(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST  156(R9), Z14, Z12
+	VPDPBUSD.BCST  156(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  156(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  156(R9)(R11*1), Z14, Z16
 	VPSRLD         $0x14, (R8), Z11
 	VPERMPS        Z0, Z11, Z11
 	VMULPS         Z10, Z11, Z11
-	VMULPS.BCST    128(R9), Z11, Z14
+	VMULPS.BCST    160(R9), Z11, Z14
 	VCVTDQ2PS      Z12, Z12
 	VFMADD231PS    Z14, Z12, Z6
-	VMULPS.BCST    128(R9)(R10*1), Z11, Z12
+	VMULPS.BCST    160(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS      Z13, Z13
 	VFMADD231PS    Z12, Z13, Z7
-	VMULPS.BCST    128(R9)(R10*2), Z11, Z12
+	VMULPS.BCST    160(R9)(R10*2), Z11, Z12
 	VCVTDQ2PS      Z15, Z15
 	VFMADD231PS    Z12, Z15, Z8
-	VMULPS.BCST    128(R9)(R11*1), Z11, Z11
+	VMULPS.BCST    160(R9)(R11*1), Z11, Z11
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z11, Z16, Z9
 	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z11
@@ -3462,137 +3967,6 @@ block:
 	VPERMB         Z5, Z11, Z11
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  188(R9)(R10*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  188(R9)(R10*2), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  188(R9)(R11*1), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPSRLD        $0x01, 576(R8), Z19
-	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 144(R9), Z19, Z15
-	VPDPBUSD.BCST 144(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 144(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 144(R9)(R11*1), Z19, Z18
-	VPSLLD        $0x03, 576(R8), Z19
-	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 148(R9), Z19, Z15
-	VPDPBUSD.BCST 148(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 148(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 148(R9)(R11*1), Z19, Z18
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 576(R8), Z12
-	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 152(R9), Z12, Z15
-	VPDPBUSD.BCST 152(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 152(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 152(R9)(R11*1), Z12, Z18
-	VPSLLD        $0x01, 576(R8), Z12
-	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 156(R9), Z12, Z15
-	VPDPBUSD.BCST 156(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 156(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 156(R9)(R11*1), Z12, Z18
-	VPSRLD        $0x18, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z10, Z12, Z12
-	VMULPS.BCST   176(R9), Z12, Z13
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z13, Z15, Z6
-	VMULPS.BCST   176(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z7
-	VMULPS.BCST   176(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z8
-	VMULPS.BCST   176(R9)(R11*1), Z12, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z9
-
-	// sub-block 3, scale 1
-	VPBROADCASTD   188(R9), Z13
-	VPBROADCASTD   184(R9), Z12
-	VPSUBD         Z13, Z12, Z12
-	VPSRAD         $0x07, Z12, Z13
-	VPSRAD         $0x04, Z12, Z12
-	VPADDD         Z13, Z12, Z12
-	VPBROADCASTD   188(R9)(R10*1), Z15
-	VPBROADCASTD   184(R9)(R10*1), Z13
-	VPSUBD         Z15, Z13, Z13
-	VPSRAD         $0x07, Z13, Z15
-	VPSRAD         $0x04, Z13, Z13
-	VPADDD         Z15, Z13, Z13
-	VPBROADCASTD   188(R9)(R10*2), Z16
-	VPBROADCASTD   184(R9)(R10*2), Z15
-	VPSUBD         Z16, Z15, Z15
-	VPSRAD         $0x07, Z15, Z16
-	VPSRAD         $0x04, Z15, Z15
-	VPADDD         Z16, Z15, Z15
-	VPBROADCASTD   188(R9)(R11*1), Z17
-	VPBROADCASTD   184(R9)(R11*1), Z16
-	VPSUBD         Z17, Z16, Z16
-	VPSRAD         $0x07, Z16, Z17
-	VPSRAD         $0x04, Z16, Z16
-	VPADDD         Z17, Z16, Z16
-	VPSRLD         $0x01, 640(R8), Z17
-	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  160(R9), Z17, Z12
-	VPDPBUSD.BCST  160(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  160(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  160(R9)(R11*1), Z17, Z16
-	VPSLLD         $0x03, 640(R8), Z17
-	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  164(R9), Z17, Z12
-	VPDPBUSD.BCST  164(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  164(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  164(R9)(R11*1), Z17, Z16
-	PREFETCHT1     33280(R8)
-	PREFETCHT0     8704(R8)
-	VPSRLD         $0x03, 640(R8), Z14
-	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  168(R9), Z14, Z12
-	VPDPBUSD.BCST  168(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  168(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  168(R9)(R11*1), Z14, Z16
-	VPSLLD         $0x01, 640(R8), Z14
-	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  172(R9), Z14, Z12
-	VPDPBUSD.BCST  172(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  172(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  172(R9)(R11*1), Z14, Z16
-	VPSRLD         $0x1c, (R8), Z11
-	VPERMPS        Z0, Z11, Z11
-	VMULPS         Z10, Z11, Z11
-	VMULPS.BCST    176(R9), Z11, Z14
-	VCVTDQ2PS      Z12, Z12
-	VFMADD231PS    Z14, Z12, Z6
-	VMULPS.BCST    176(R9)(R10*1), Z11, Z12
-	VCVTDQ2PS      Z13, Z13
-	VFMADD231PS    Z12, Z13, Z7
-	VMULPS.BCST    176(R9)(R10*2), Z11, Z12
-	VCVTDQ2PS      Z15, Z15
-	VFMADD231PS    Z12, Z15, Z8
-	VMULPS.BCST    176(R9)(R11*1), Z11, Z11
-	VCVTDQ2PS      Z16, Z16
-	VFMADD231PS    Z11, Z16, Z9
-	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB 128(R8), Z11, Z11
-	VPERMB         Z2, Z11, Z12
-	VPERMB         Z3, Z11, Z13
-	VPERMB         Z4, Z11, Z14
-	VPERMB         Z5, Z11, Z11
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
@@ -3609,32 +3983,32 @@ block:
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPSRLD        $0x01, 704(R8), Z19
+	VPSRLD        $0x01, 576(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
 	VPDPBUSD.BCST 192(R9), Z19, Z15
 	VPDPBUSD.BCST 192(R9)(R10*1), Z19, Z16
 	VPDPBUSD.BCST 192(R9)(R10*2), Z19, Z17
 	VPDPBUSD.BCST 192(R9)(R11*1), Z19, Z18
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 704(R8), Z19
+	VPSLLD        $0x03, 576(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
 	VPDPBUSD.BCST 196(R9), Z19, Z15
 	VPDPBUSD.BCST 196(R9)(R10*1), Z19, Z16
 	VPDPBUSD.BCST 196(R9)(R10*2), Z19, Z17
 	VPDPBUSD.BCST 196(R9)(R11*1), Z19, Z18
-	VPSRLD        $0x03, 704(R8), Z12
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 576(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
 	VPDPBUSD.BCST 200(R9), Z12, Z15
 	VPDPBUSD.BCST 200(R9)(R10*1), Z12, Z16
 	VPDPBUSD.BCST 200(R9)(R10*2), Z12, Z17
 	VPDPBUSD.BCST 200(R9)(R11*1), Z12, Z18
-	VPSLLD        $0x01, 704(R8), Z12
+	VPSLLD        $0x01, 576(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
 	VPDPBUSD.BCST 204(R9), Z12, Z15
 	VPDPBUSD.BCST 204(R9)(R10*1), Z12, Z16
 	VPDPBUSD.BCST 204(R9)(R10*2), Z12, Z17
 	VPDPBUSD.BCST 204(R9)(R11*1), Z12, Z18
-	VMOVDQU32     64(R8), Z12
+	VPSRLD        $0x18, (R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z10, Z12, Z12
 	VMULPS.BCST   224(R9), Z12, Z13
@@ -3650,7 +4024,7 @@ block:
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z12, Z18, Z9
 
-	// sub-block 4, scale 1
+	// sub-block 3, scale 1
 	VPBROADCASTD   236(R9), Z13
 	VPBROADCASTD   232(R9), Z12
 	VPSUBD         Z13, Z12, Z12
@@ -3675,32 +4049,33 @@ block:
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPSRLD         $0x01, 768(R8), Z17
+	VPSRLD         $0x01, 640(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
 	VPDPBUSD.BCST  208(R9), Z17, Z12
 	VPDPBUSD.BCST  208(R9)(R10*1), Z17, Z13
 	VPDPBUSD.BCST  208(R9)(R10*2), Z17, Z15
 	VPDPBUSD.BCST  208(R9)(R11*1), Z17, Z16
-	PREFETCHT0     8832(R8)
-	VPSLLD         $0x03, 768(R8), Z17
+	VPSLLD         $0x03, 640(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
 	VPDPBUSD.BCST  212(R9), Z17, Z12
 	VPDPBUSD.BCST  212(R9)(R10*1), Z17, Z13
 	VPDPBUSD.BCST  212(R9)(R10*2), Z17, Z15
 	VPDPBUSD.BCST  212(R9)(R11*1), Z17, Z16
-	VPSRLD         $0x03, 768(R8), Z14
+	PREFETCHT1     33280(R8)
+	PREFETCHT0     8704(R8)
+	VPSRLD         $0x03, 640(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
 	VPDPBUSD.BCST  216(R9), Z14, Z12
 	VPDPBUSD.BCST  216(R9)(R10*1), Z14, Z13
 	VPDPBUSD.BCST  216(R9)(R10*2), Z14, Z15
 	VPDPBUSD.BCST  216(R9)(R11*1), Z14, Z16
-	VPSLLD         $0x01, 768(R8), Z14
+	VPSLLD         $0x01, 640(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
 	VPDPBUSD.BCST  220(R9), Z14, Z12
 	VPDPBUSD.BCST  220(R9)(R10*1), Z14, Z13
 	VPDPBUSD.BCST  220(R9)(R10*2), Z14, Z15
 	VPDPBUSD.BCST  220(R9)(R11*1), Z14, Z16
-	VPSRLD         $0x04, 64(R8), Z11
+	VPSRLD         $0x1c, (R8), Z11
 	VPERMPS        Z0, Z11, Z11
 	VMULPS         Z10, Z11, Z11
 	VMULPS.BCST    224(R9), Z11, Z14
@@ -3715,6 +4090,136 @@ block:
 	VMULPS.BCST    224(R9)(R11*1), Z11, Z11
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z11, Z16, Z9
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  300(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  300(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  300(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  300(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPSRLD        $0x01, 704(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 256(R9), Z19, Z15
+	VPDPBUSD.BCST 256(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 256(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 256(R9)(R11*1), Z19, Z18
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 704(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 260(R9), Z19, Z15
+	VPDPBUSD.BCST 260(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 260(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 260(R9)(R11*1), Z19, Z18
+	VPSRLD        $0x03, 704(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 264(R9), Z12, Z15
+	VPDPBUSD.BCST 264(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 264(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 264(R9)(R11*1), Z12, Z18
+	VPSLLD        $0x01, 704(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 268(R9), Z12, Z15
+	VPDPBUSD.BCST 268(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 268(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 268(R9)(R11*1), Z12, Z18
+	VMOVDQU32     64(R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   288(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   288(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   288(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   288(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   300(R9), Z13
+	VPBROADCASTD   296(R9), Z12
+	VPSUBD         Z13, Z12, Z12
+	VPSRAD         $0x07, Z12, Z13
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z13, Z12, Z12
+	VPBROADCASTD   300(R9)(R10*1), Z15
+	VPBROADCASTD   296(R9)(R10*1), Z13
+	VPSUBD         Z15, Z13, Z13
+	VPSRAD         $0x07, Z13, Z15
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z15, Z13, Z13
+	VPBROADCASTD   300(R9)(R10*2), Z16
+	VPBROADCASTD   296(R9)(R10*2), Z15
+	VPSUBD         Z16, Z15, Z15
+	VPSRAD         $0x07, Z15, Z16
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z16, Z15, Z15
+	VPBROADCASTD   300(R9)(R11*1), Z17
+	VPBROADCASTD   296(R9)(R11*1), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPSRLD         $0x01, 768(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  272(R9), Z17, Z12
+	VPDPBUSD.BCST  272(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  272(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  272(R9)(R11*1), Z17, Z16
+	PREFETCHT0     8832(R8)
+	VPSLLD         $0x03, 768(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  276(R9), Z17, Z12
+	VPDPBUSD.BCST  276(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  276(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  276(R9)(R11*1), Z17, Z16
+	VPSRLD         $0x03, 768(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  280(R9), Z14, Z12
+	VPDPBUSD.BCST  280(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  280(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  280(R9)(R11*1), Z14, Z16
+	VPSLLD         $0x01, 768(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  284(R9), Z14, Z12
+	VPDPBUSD.BCST  284(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  284(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  284(R9)(R11*1), Z14, Z16
+	VPSRLD         $0x04, 64(R8), Z11
+	VPERMPS        Z0, Z11, Z11
+	VMULPS         Z10, Z11, Z11
+	VMULPS.BCST    288(R9), Z11, Z14
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z14, Z12, Z6
+	VMULPS.BCST    288(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z12, Z13, Z7
+	VMULPS.BCST    288(R9)(R10*2), Z11, Z12
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z12, Z15, Z8
+	VMULPS.BCST    288(R9)(R11*1), Z11, Z11
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z11, Z16, Z9
 	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z11
 	VPMULTISHIFTQB 128(R8), Z11, Z11
 	VPERMB         Z2, Z11, Z12
@@ -3723,128 +4228,128 @@ block:
 	VPERMB         Z5, Z11, Z11
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z15
+	VPBROADCASTD  364(R9), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  284(R9)(R10*1), Z16
+	VPBROADCASTD  364(R9)(R10*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  284(R9)(R10*2), Z17
+	VPBROADCASTD  364(R9)(R10*2), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  284(R9)(R11*1), Z18
+	VPBROADCASTD  364(R9)(R11*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
 	PREFETCHT0    8896(R8)
 	VPSRLD        $0x01, 832(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 240(R9), Z19, Z15
-	VPDPBUSD.BCST 240(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 240(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 240(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 320(R9), Z19, Z15
+	VPDPBUSD.BCST 320(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 320(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 320(R9)(R11*1), Z19, Z18
 	VPSLLD        $0x03, 832(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 244(R9), Z19, Z15
-	VPDPBUSD.BCST 244(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 244(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 244(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 324(R9), Z19, Z15
+	VPDPBUSD.BCST 324(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 324(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 324(R9)(R11*1), Z19, Z18
 	VPSRLD        $0x03, 832(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 248(R9), Z12, Z15
-	VPDPBUSD.BCST 248(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 248(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 248(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 328(R9), Z12, Z15
+	VPDPBUSD.BCST 328(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 328(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 328(R9)(R11*1), Z12, Z18
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
 	VPSLLD        $0x01, 832(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 252(R9), Z12, Z15
-	VPDPBUSD.BCST 252(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 252(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 252(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 332(R9), Z12, Z15
+	VPDPBUSD.BCST 332(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 332(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 332(R9)(R11*1), Z12, Z18
 	VPSRLD        $0x08, 64(R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z10, Z12, Z12
-	VMULPS.BCST   272(R9), Z12, Z13
+	VMULPS.BCST   352(R9), Z12, Z13
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z13, Z15, Z6
-	VMULPS.BCST   272(R9)(R10*1), Z12, Z13
+	VMULPS.BCST   352(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z13, Z16, Z7
-	VMULPS.BCST   272(R9)(R10*2), Z12, Z13
+	VMULPS.BCST   352(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z13, Z17, Z8
-	VMULPS.BCST   272(R9)(R11*1), Z12, Z12
+	VMULPS.BCST   352(R9)(R11*1), Z12, Z12
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z12, Z18, Z9
 
 	// sub-block 5, scale 1
-	VPBROADCASTD   284(R9), Z13
-	VPBROADCASTD   280(R9), Z12
+	VPBROADCASTD   364(R9), Z13
+	VPBROADCASTD   360(R9), Z12
 	VPSUBD         Z13, Z12, Z12
 	VPSRAD         $0x07, Z12, Z13
 	VPSRAD         $0x04, Z12, Z12
 	VPADDD         Z13, Z12, Z12
-	VPBROADCASTD   284(R9)(R10*1), Z15
-	VPBROADCASTD   280(R9)(R10*1), Z13
+	VPBROADCASTD   364(R9)(R10*1), Z15
+	VPBROADCASTD   360(R9)(R10*1), Z13
 	VPSUBD         Z15, Z13, Z13
 	VPSRAD         $0x07, Z13, Z15
 	VPSRAD         $0x04, Z13, Z13
 	VPADDD         Z15, Z13, Z13
-	VPBROADCASTD   284(R9)(R10*2), Z16
-	VPBROADCASTD   280(R9)(R10*2), Z15
+	VPBROADCASTD   364(R9)(R10*2), Z16
+	VPBROADCASTD   360(R9)(R10*2), Z15
 	VPSUBD         Z16, Z15, Z15
 	VPSRAD         $0x07, Z15, Z16
 	VPSRAD         $0x04, Z15, Z15
 	VPADDD         Z16, Z15, Z15
-	VPBROADCASTD   284(R9)(R11*1), Z17
-	VPBROADCASTD   280(R9)(R11*1), Z16
+	VPBROADCASTD   364(R9)(R11*1), Z17
+	VPBROADCASTD   360(R9)(R11*1), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
 	VPSRLD         $0x01, 896(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  256(R9), Z17, Z12
-	VPDPBUSD.BCST  256(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  256(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  256(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST  336(R9), Z17, Z12
+	VPDPBUSD.BCST  336(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  336(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  336(R9)(R11*1), Z17, Z16
 	VPSLLD         $0x03, 896(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  260(R9), Z17, Z12
-	VPDPBUSD.BCST  260(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  260(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  260(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST  340(R9), Z17, Z12
+	VPDPBUSD.BCST  340(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  340(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  340(R9)(R11*1), Z17, Z16
 	VPSRLD         $0x03, 896(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  264(R9), Z14, Z12
-	VPDPBUSD.BCST  264(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  264(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  264(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST  344(R9), Z14, Z12
+	VPDPBUSD.BCST  344(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  344(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  344(R9)(R11*1), Z14, Z16
 	PREFETCHT0     9024(R8)
 	VPSLLD         $0x01, 896(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  268(R9), Z14, Z12
-	VPDPBUSD.BCST  268(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  268(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  268(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST  348(R9), Z14, Z12
+	VPDPBUSD.BCST  348(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  348(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  348(R9)(R11*1), Z14, Z16
 	VPSRLD         $0x0c, 64(R8), Z11
 	VPERMPS        Z0, Z11, Z11
 	VMULPS         Z10, Z11, Z11
-	VMULPS.BCST    272(R9), Z11, Z14
+	VMULPS.BCST    352(R9), Z11, Z14
 	VCVTDQ2PS      Z12, Z12
 	VFMADD231PS    Z14, Z12, Z6
-	VMULPS.BCST    272(R9)(R10*1), Z11, Z12
+	VMULPS.BCST    352(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS      Z13, Z13
 	VFMADD231PS    Z12, Z13, Z7
-	VMULPS.BCST    272(R9)(R10*2), Z11, Z12
+	VMULPS.BCST    352(R9)(R10*2), Z11, Z12
 	VCVTDQ2PS      Z15, Z15
 	VFMADD231PS    Z12, Z15, Z8
-	VMULPS.BCST    272(R9)(R11*1), Z11, Z11
+	VMULPS.BCST    352(R9)(R11*1), Z11, Z11
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z11, Z16, Z9
 	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z11
@@ -3855,126 +4360,126 @@ block:
 	VPERMB         Z5, Z11, Z11
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z15
+	VPBROADCASTD  428(R9), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  332(R9)(R10*1), Z16
+	VPBROADCASTD  428(R9)(R10*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  332(R9)(R10*2), Z17
+	VPBROADCASTD  428(R9)(R10*2), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  332(R9)(R11*1), Z18
+	VPBROADCASTD  428(R9)(R11*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
 	VPSRLD        $0x01, 960(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 288(R9), Z19, Z15
-	VPDPBUSD.BCST 288(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 288(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 288(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 384(R9), Z19, Z15
+	VPDPBUSD.BCST 384(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 384(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 384(R9)(R11*1), Z19, Z18
 	VPSLLD        $0x03, 960(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 292(R9), Z19, Z15
-	VPDPBUSD.BCST 292(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 292(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 292(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 388(R9), Z19, Z15
+	VPDPBUSD.BCST 388(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 388(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 388(R9)(R11*1), Z19, Z18
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x03, 960(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 296(R9), Z12, Z15
-	VPDPBUSD.BCST 296(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 296(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 296(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 392(R9), Z12, Z15
+	VPDPBUSD.BCST 392(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 392(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 392(R9)(R11*1), Z12, Z18
 	VPSLLD        $0x01, 960(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 300(R9), Z12, Z15
-	VPDPBUSD.BCST 300(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 300(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 300(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 396(R9), Z12, Z15
+	VPDPBUSD.BCST 396(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 396(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 396(R9)(R11*1), Z12, Z18
 	VPSRLD        $0x10, 64(R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z10, Z12, Z12
-	VMULPS.BCST   320(R9), Z12, Z13
+	VMULPS.BCST   416(R9), Z12, Z13
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z13, Z15, Z6
-	VMULPS.BCST   320(R9)(R10*1), Z12, Z13
+	VMULPS.BCST   416(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z13, Z16, Z7
-	VMULPS.BCST   320(R9)(R10*2), Z12, Z13
+	VMULPS.BCST   416(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z13, Z17, Z8
-	VMULPS.BCST   320(R9)(R11*1), Z12, Z12
+	VMULPS.BCST   416(R9)(R11*1), Z12, Z12
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z12, Z18, Z9
 
 	// sub-block 6, scale 1
-	VPBROADCASTD   332(R9), Z13
-	VPBROADCASTD   328(R9), Z12
+	VPBROADCASTD   428(R9), Z13
+	VPBROADCASTD   424(R9), Z12
 	VPSUBD         Z13, Z12, Z12
 	VPSRAD         $0x07, Z12, Z13
 	VPSRAD         $0x04, Z12, Z12
 	VPADDD         Z13, Z12, Z12
-	VPBROADCASTD   332(R9)(R10*1), Z15
-	VPBROADCASTD   328(R9)(R10*1), Z13
+	VPBROADCASTD   428(R9)(R10*1), Z15
+	VPBROADCASTD   424(R9)(R10*1), Z13
 	VPSUBD         Z15, Z13, Z13
 	VPSRAD         $0x07, Z13, Z15
 	VPSRAD         $0x04, Z13, Z13
 	VPADDD         Z15, Z13, Z13
-	VPBROADCASTD   332(R9)(R10*2), Z16
-	VPBROADCASTD   328(R9)(R10*2), Z15
+	VPBROADCASTD   428(R9)(R10*2), Z16
+	VPBROADCASTD   424(R9)(R10*2), Z15
 	VPSUBD         Z16, Z15, Z15
 	VPSRAD         $0x07, Z15, Z16
 	VPSRAD         $0x04, Z15, Z15
 	VPADDD         Z16, Z15, Z15
-	VPBROADCASTD   332(R9)(R11*1), Z17
-	VPBROADCASTD   328(R9)(R11*1), Z16
+	VPBROADCASTD   428(R9)(R11*1), Z17
+	VPBROADCASTD   424(R9)(R11*1), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
 	VPSRLD         $0x01, 1024(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  304(R9), Z17, Z12
-	VPDPBUSD.BCST  304(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  304(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  304(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST  400(R9), Z17, Z12
+	VPDPBUSD.BCST  400(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  400(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  400(R9)(R11*1), Z17, Z16
 	PREFETCHT0     9152(R8)
 	VPSLLD         $0x03, 1024(R8), Z17
 	VPTERNLOGD     $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST  308(R9), Z17, Z12
-	VPDPBUSD.BCST  308(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST  308(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST  308(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST  404(R9), Z17, Z12
+	VPDPBUSD.BCST  404(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  404(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  404(R9)(R11*1), Z17, Z16
 	VPSRLD         $0x03, 1024(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  312(R9), Z14, Z12
-	VPDPBUSD.BCST  312(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  312(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  312(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST  408(R9), Z14, Z12
+	VPDPBUSD.BCST  408(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  408(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  408(R9)(R11*1), Z14, Z16
 	VPSLLD         $0x01, 1024(R8), Z14
 	VPTERNLOGD     $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST  316(R9), Z14, Z12
-	VPDPBUSD.BCST  316(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST  316(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST  316(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST  412(R9), Z14, Z12
+	VPDPBUSD.BCST  412(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  412(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  412(R9)(R11*1), Z14, Z16
 	VPSRLD         $0x14, 64(R8), Z11
 	VPERMPS        Z0, Z11, Z11
 	VMULPS         Z10, Z11, Z11
-	VMULPS.BCST    320(R9), Z11, Z14
+	VMULPS.BCST    416(R9), Z11, Z14
 	VCVTDQ2PS      Z12, Z12
 	VFMADD231PS    Z14, Z12, Z6
-	VMULPS.BCST    320(R9)(R10*1), Z11, Z12
+	VMULPS.BCST    416(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS      Z13, Z13
 	VFMADD231PS    Z12, Z13, Z7
-	VMULPS.BCST    320(R9)(R10*2), Z11, Z12
+	VMULPS.BCST    416(R9)(R10*2), Z11, Z12
 	VCVTDQ2PS      Z15, Z15
 	VFMADD231PS    Z12, Z15, Z8
-	VMULPS.BCST    320(R9)(R11*1), Z11, Z11
+	VMULPS.BCST    416(R9)(R11*1), Z11, Z11
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z11, Z16, Z9
 	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z11
@@ -3985,85 +4490,85 @@ block:
 	VPERMB         Z5, Z11, Z11
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z15
+	VPBROADCASTD  492(R9), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  380(R9)(R10*1), Z16
+	VPBROADCASTD  492(R9)(R10*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  380(R9)(R10*2), Z17
+	VPBROADCASTD  492(R9)(R10*2), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  380(R9)(R11*1), Z18
+	VPBROADCASTD  492(R9)(R11*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
 	VPSRLD        $0x01, 1088(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 336(R9), Z19, Z15
-	VPDPBUSD.BCST 336(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 336(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 336(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 448(R9), Z19, Z15
+	VPDPBUSD.BCST 448(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 448(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 448(R9)(R11*1), Z19, Z18
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x03, 1088(R8), Z19
 	VPTERNLOGD    $0xea, Z12, Z1, Z19
-	VPDPBUSD.BCST 340(R9), Z19, Z15
-	VPDPBUSD.BCST 340(R9)(R10*1), Z19, Z16
-	VPDPBUSD.BCST 340(R9)(R10*2), Z19, Z17
-	VPDPBUSD.BCST 340(R9)(R11*1), Z19, Z18
+	VPDPBUSD.BCST 452(R9), Z19, Z15
+	VPDPBUSD.BCST 452(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 452(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 452(R9)(R11*1), Z19, Z18
 	VPSRLD        $0x03, 1088(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 344(R9), Z12, Z15
-	VPDPBUSD.BCST 344(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 344(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 344(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 456(R9), Z12, Z15
+	VPDPBUSD.BCST 456(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 456(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 456(R9)(R11*1), Z12, Z18
 	VPSLLD        $0x01, 1088(R8), Z12
 	VPTERNLOGD    $0xea, Z13, Z1, Z12
-	VPDPBUSD.BCST 348(R9), Z12, Z15
-	VPDPBUSD.BCST 348(R9)(R10*1), Z12, Z16
-	VPDPBUSD.BCST 348(R9)(R10*2), Z12, Z17
-	VPDPBUSD.BCST 348(R9)(R11*1), Z12, Z18
+	VPDPBUSD.BCST 460(R9), Z12, Z15
+	VPDPBUSD.BCST 460(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 460(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 460(R9)(R11*1), Z12, Z18
 	VPSRLD        $0x18, 64(R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z10, Z12, Z12
-	VMULPS.BCST   368(R9), Z12, Z13
+	VMULPS.BCST   480(R9), Z12, Z13
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z13, Z15, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z12, Z13
+	VMULPS.BCST   480(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z13, Z16, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z12, Z13
+	VMULPS.BCST   480(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z13, Z17, Z8
-	VMULPS.BCST   368(R9)(R11*1), Z12, Z12
+	VMULPS.BCST   480(R9)(R11*1), Z12, Z12
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z12, Z18, Z9
 
 	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z13
-	VPBROADCASTD  376(R9), Z12
+	VPBROADCASTD  492(R9), Z13
+	VPBROADCASTD  488(R9), Z12
 	VPSUBD        Z13, Z12, Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  380(R9)(R10*1), Z15
-	VPBROADCASTD  376(R9)(R10*1), Z13
+	VPBROADCASTD  492(R9)(R10*1), Z15
+	VPBROADCASTD  488(R9)(R10*1), Z13
 	VPSUBD        Z15, Z13, Z13
 	VPSRAD        $0x07, Z13, Z15
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z15, Z13, Z13
-	VPBROADCASTD  380(R9)(R10*2), Z16
-	VPBROADCASTD  376(R9)(R10*2), Z15
+	VPBROADCASTD  492(R9)(R10*2), Z16
+	VPBROADCASTD  488(R9)(R10*2), Z15
 	VPSUBD        Z16, Z15, Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  380(R9)(R11*1), Z17
-	VPBROADCASTD  376(R9)(R11*1), Z16
+	VPBROADCASTD  492(R9)(R11*1), Z17
+	VPBROADCASTD  488(R9)(R11*1), Z16
 	VPSUBD        Z17, Z16, Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
@@ -4071,45 +4576,45 @@ block:
 	PREFETCHT0    9280(R8)
 	VPSRLD        $0x01, 1152(R8), Z17
 	VPTERNLOGD    $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST 352(R9), Z17, Z12
-	VPDPBUSD.BCST 352(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST 352(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST 352(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST 464(R9), Z17, Z12
+	VPDPBUSD.BCST 464(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST 464(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST 464(R9)(R11*1), Z17, Z16
 	VPSLLD        $0x03, 1152(R8), Z17
 	VPTERNLOGD    $0xea, Z14, Z1, Z17
-	VPDPBUSD.BCST 356(R9), Z17, Z12
-	VPDPBUSD.BCST 356(R9)(R10*1), Z17, Z13
-	VPDPBUSD.BCST 356(R9)(R10*2), Z17, Z15
-	VPDPBUSD.BCST 356(R9)(R11*1), Z17, Z16
+	VPDPBUSD.BCST 468(R9), Z17, Z12
+	VPDPBUSD.BCST 468(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST 468(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST 468(R9)(R11*1), Z17, Z16
 	VPSRLD        $0x03, 1152(R8), Z14
 	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 360(R9), Z14, Z12
-	VPDPBUSD.BCST 360(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST 360(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST 360(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST 472(R9), Z14, Z12
+	VPDPBUSD.BCST 472(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST 472(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST 472(R9)(R11*1), Z14, Z16
 	PREFETCHT0    9344(R8)
 	VPSLLD        $0x01, 1152(R8), Z14
 	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 364(R9), Z14, Z12
-	VPDPBUSD.BCST 364(R9)(R10*1), Z14, Z13
-	VPDPBUSD.BCST 364(R9)(R10*2), Z14, Z15
-	VPDPBUSD.BCST 364(R9)(R11*1), Z14, Z16
+	VPDPBUSD.BCST 476(R9), Z14, Z12
+	VPDPBUSD.BCST 476(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST 476(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST 476(R9)(R11*1), Z14, Z16
 	VPSRLD        $0x1c, 64(R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z10, Z11, Z11
-	VMULPS.BCST   368(R9), Z11, Z10
+	VMULPS.BCST   480(R9), Z11, Z10
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z10, Z12, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z11, Z10
+	VMULPS.BCST   480(R9)(R10*1), Z11, Z10
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z10, Z13, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z11, Z10
+	VMULPS.BCST   480(R9)(R10*2), Z11, Z10
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z10, Z15, Z8
-	VMULPS.BCST   368(R9)(R11*1), Z11, Z10
+	VMULPS.BCST   480(R9)(R11*1), Z11, Z10
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z10, Z16, Z9
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x000004c0, R8
 	DECQ          R12
@@ -4325,150 +4830,150 @@ block:
 	VPERMB         Z5, Z12, Z12
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z16
+	VPBROADCASTD  108(R9), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  92(R9)(R10*1), Z17
+	VPBROADCASTD  108(R9)(R10*1), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  92(R9)(R10*2), Z18
+	VPBROADCASTD  108(R9)(R10*2), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  92(R9)(R11*1), Z19
+	VPBROADCASTD  108(R9)(R11*1), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  92(R9)(R10*4), Z20
+	VPBROADCASTD  108(R9)(R10*4), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
 	VPSRLD        $0x01, 320(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 48(R9), Z21, Z16
-	VPDPBUSD.BCST 48(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 48(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 48(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 48(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 64(R9), Z21, Z16
+	VPDPBUSD.BCST 64(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 64(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 64(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 64(R9)(R10*4), Z21, Z20
 	VPSLLD        $0x03, 320(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 52(R9), Z21, Z16
-	VPDPBUSD.BCST 52(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 52(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 52(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 52(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 68(R9), Z21, Z16
+	VPDPBUSD.BCST 68(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 68(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 68(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 68(R9)(R10*4), Z21, Z20
 	PREFETCHT0    8320(R8)
 	VPSRLD        $0x03, 320(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 56(R9), Z13, Z16
-	VPDPBUSD.BCST 56(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 56(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 56(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 56(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 72(R9), Z13, Z16
+	VPDPBUSD.BCST 72(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 72(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 72(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 72(R9)(R10*4), Z13, Z20
 	VPSLLD        $0x01, 320(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 60(R9), Z13, Z16
-	VPDPBUSD.BCST 60(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 60(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 60(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 60(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 76(R9), Z13, Z16
+	VPDPBUSD.BCST 76(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 76(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 76(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 76(R9)(R10*4), Z13, Z20
 	VPSRLD        $0x08, (R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
-	VMULPS.BCST   80(R9), Z13, Z14
+	VMULPS.BCST   96(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z14, Z16, Z6
-	VMULPS.BCST   80(R9)(R10*1), Z13, Z14
+	VMULPS.BCST   96(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z14, Z17, Z7
-	VMULPS.BCST   80(R9)(R10*2), Z13, Z14
+	VMULPS.BCST   96(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z14, Z18, Z8
-	VMULPS.BCST   80(R9)(R11*1), Z13, Z14
+	VMULPS.BCST   96(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z14, Z19, Z9
-	VMULPS.BCST   80(R9)(R10*4), Z13, Z13
+	VMULPS.BCST   96(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 1, scale 1
-	VPBROADCASTD   92(R9), Z14
-	VPBROADCASTD   88(R9), Z13
+	VPBROADCASTD   108(R9), Z14
+	VPBROADCASTD   104(R9), Z13
 	VPSUBD         Z14, Z13, Z13
 	VPSRAD         $0x07, Z13, Z14
 	VPSRAD         $0x04, Z13, Z13
 	VPADDD         Z14, Z13, Z13
-	VPBROADCASTD   92(R9)(R10*1), Z16
-	VPBROADCASTD   88(R9)(R10*1), Z14
+	VPBROADCASTD   108(R9)(R10*1), Z16
+	VPBROADCASTD   104(R9)(R10*1), Z14
 	VPSUBD         Z16, Z14, Z14
 	VPSRAD         $0x07, Z14, Z16
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z16, Z14, Z14
-	VPBROADCASTD   92(R9)(R10*2), Z17
-	VPBROADCASTD   88(R9)(R10*2), Z16
+	VPBROADCASTD   108(R9)(R10*2), Z17
+	VPBROADCASTD   104(R9)(R10*2), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   92(R9)(R11*1), Z18
-	VPBROADCASTD   88(R9)(R11*1), Z17
+	VPBROADCASTD   108(R9)(R11*1), Z18
+	VPBROADCASTD   104(R9)(R11*1), Z17
 	VPSUBD         Z18, Z17, Z17
 	VPSRAD         $0x07, Z17, Z18
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   92(R9)(R10*4), Z19
-	VPBROADCASTD   88(R9)(R10*4), Z18
+	VPBROADCASTD   108(R9)(R10*4), Z19
+	VPBROADCASTD   104(R9)(R10*4), Z18
 	VPSUBD         Z19, Z18, Z18
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
 	VPADDD         Z19, Z18, Z18
 	VPSRLD         $0x01, 384(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  64(R9), Z19, Z13
-	VPDPBUSD.BCST  64(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  64(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  64(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  64(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST  80(R9), Z19, Z13
+	VPDPBUSD.BCST  80(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  80(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  80(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  80(R9)(R10*4), Z19, Z18
 	PREFETCHT0     8384(R8)
 	VPSLLD         $0x03, 384(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  68(R9), Z19, Z13
-	VPDPBUSD.BCST  68(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  68(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  68(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  68(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST  84(R9), Z19, Z13
+	VPDPBUSD.BCST  84(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  84(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  84(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  84(R9)(R10*4), Z19, Z18
 	VPSRLD         $0x03, 384(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  72(R9), Z15, Z13
-	VPDPBUSD.BCST  72(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  72(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  72(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  72(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST  88(R9), Z15, Z13
+	VPDPBUSD.BCST  88(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  88(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  88(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  88(R9)(R10*4), Z15, Z18
 	VPSLLD         $0x01, 384(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  76(R9), Z15, Z13
-	VPDPBUSD.BCST  76(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  76(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  76(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  76(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST  92(R9), Z15, Z13
+	VPDPBUSD.BCST  92(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  92(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  92(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  92(R9)(R10*4), Z15, Z18
 	VPSRLD         $0x0c, (R8), Z12
 	VPERMPS        Z0, Z12, Z12
 	VMULPS         Z11, Z12, Z12
-	VMULPS.BCST    80(R9), Z12, Z15
+	VMULPS.BCST    96(R9), Z12, Z15
 	VCVTDQ2PS      Z13, Z13
 	VFMADD231PS    Z15, Z13, Z6
-	VMULPS.BCST    80(R9)(R10*1), Z12, Z13
+	VMULPS.BCST    96(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z13, Z14, Z7
-	VMULPS.BCST    80(R9)(R10*2), Z12, Z13
+	VMULPS.BCST    96(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z13, Z16, Z8
-	VMULPS.BCST    80(R9)(R11*1), Z12, Z13
+	VMULPS.BCST    96(R9)(R11*1), Z12, Z13
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z13, Z17, Z9
-	VMULPS.BCST    80(R9)(R10*4), Z12, Z12
+	VMULPS.BCST    96(R9)(R10*4), Z12, Z12
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z12, Z18, Z10
 	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z12
@@ -4479,23 +4984,23 @@ block:
 	VPERMB         Z5, Z12, Z12
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z16
+	VPBROADCASTD  172(R9), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  140(R9)(R10*1), Z17
+	VPBROADCASTD  172(R9)(R10*1), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  140(R9)(R10*2), Z18
+	VPBROADCASTD  172(R9)(R10*2), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  140(R9)(R11*1), Z19
+	VPBROADCASTD  172(R9)(R11*1), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  140(R9)(R10*4), Z20
+	VPBROADCASTD  172(R9)(R10*4), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
@@ -4503,78 +5008,78 @@ block:
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x01, 448(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 96(R9), Z21, Z16
-	VPDPBUSD.BCST 96(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 96(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 96(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 96(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 128(R9), Z21, Z16
+	VPDPBUSD.BCST 128(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 128(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 128(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 128(R9)(R10*4), Z21, Z20
 	VPSLLD        $0x03, 448(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 100(R9), Z21, Z16
-	VPDPBUSD.BCST 100(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 100(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 100(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 100(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 132(R9), Z21, Z16
+	VPDPBUSD.BCST 132(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 132(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 132(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 132(R9)(R10*4), Z21, Z20
 	VPSRLD        $0x03, 448(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 104(R9), Z13, Z16
-	VPDPBUSD.BCST 104(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 104(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 104(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 104(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 136(R9), Z13, Z16
+	VPDPBUSD.BCST 136(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 136(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 136(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 136(R9)(R10*4), Z13, Z20
 	VPSLLD        $0x01, 448(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 108(R9), Z13, Z16
-	VPDPBUSD.BCST 108(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 108(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 108(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 108(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 140(R9), Z13, Z16
+	VPDPBUSD.BCST 140(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 140(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 140(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 140(R9)(R10*4), Z13, Z20
 	VPSRLD        $0x10, (R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
-	VMULPS.BCST   128(R9), Z13, Z14
+	VMULPS.BCST   160(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z14, Z16, Z6
-	VMULPS.BCST   128(R9)(R10*1), Z13, Z14
+	VMULPS.BCST   160(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z14, Z17, Z7
-	VMULPS.BCST   128(R9)(R10*2), Z13, Z14
+	VMULPS.BCST   160(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z14, Z18, Z8
-	VMULPS.BCST   128(R9)(R11*1), Z13, Z14
+	VMULPS.BCST   160(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z14, Z19, Z9
-	VMULPS.BCST   128(R9)(R10*4), Z13, Z13
+	VMULPS.BCST   160(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 2, scale 1
-	VPBROADCASTD   140(R9), Z14
-	VPBROADCASTD   136(R9), Z13
+	VPBROADCASTD   172(R9), Z14
+	VPBROADCASTD   168(R9), Z13
 	VPSUBD         Z14, Z13, Z13
 	VPSRAD         $0x07, Z13, Z14
 	VPSRAD         $0x04, Z13, Z13
 	VPADDD         Z14, Z13, Z13
-	VPBROADCASTD   140(R9)(R10*1), Z16
-	VPBROADCASTD   136(R9)(R10*1), Z14
+	VPBROADCASTD   172(R9)(R10*1), Z16
+	VPBROADCASTD   168(R9)(R10*1), Z14
 	VPSUBD         Z16, Z14, Z14
 	VPSRAD         $0x07, Z14, Z16
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z16, Z14, Z14
-	VPBROADCASTD   140(R9)(R10*2), Z17
-	VPBROADCASTD   136(R9)(R10*2), Z16
+	VPBROADCASTD   172(R9)(R10*2), Z17
+	VPBROADCASTD   168(R9)(R10*2), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   140(R9)(R11*1), Z18
-	VPBROADCASTD   136(R9)(R11*1), Z17
+	VPBROADCASTD   172(R9)(R11*1), Z18
+	VPBROADCASTD   168(R9)(R11*1), Z17
 	VPSUBD         Z18, Z17, Z17
 	VPSRAD         $0x07, Z17, Z18
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   140(R9)(R10*4), Z19
-	VPBROADCASTD   136(R9)(R10*4), Z18
+	VPBROADCASTD   172(R9)(R10*4), Z19
+	VPBROADCASTD   168(R9)(R10*4), Z18
 	VPSUBD         Z19, Z18, Z18
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
@@ -4582,49 +5087,49 @@ block:
 	PREFETCHT0     8512(R8)
 	VPSRLD         $0x01, 512(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  112(R9), Z19, Z13
-	VPDPBUSD.BCST  112(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  112(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  112(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  112(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST  144(R9), Z19, Z13
+	VPDPBUSD.BCST  144(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  144(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  144(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  144(R9)(R10*4), Z19, Z18
 	VPSLLD         $0x03, 512(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  116(R9), Z19, Z13
-	VPDPBUSD.BCST  116(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  116(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  116(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  116(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST  148(R9), Z19, Z13
+	VPDPBUSD.BCST  148(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  148(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  148(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  148(R9)(R10*4), Z19, Z18
 	VPSRLD         $0x03, 512(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  120(R9), Z15, Z13
-	VPDPBUSD.BCST  120(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  120(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  120(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  120(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST  152(R9), Z15, Z13
+	VPDPBUSD.BCST  152(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  152(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  152(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  152(R9)(R10*4), Z15, Z18
 	PREFETCHT0     8576(R8)
 	VPSLLD         $0x01, 512(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  124(R9), Z15, Z13
-	VPDPBUSD.BCST  124(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  124(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  124(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  124(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST  156(R9), Z15, Z13
+	VPDPBUSD.BCST  156(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  156(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  156(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  156(R9)(R10*4), Z15, Z18
 	VPSRLD         $0x14, (R8), Z12
 	VPERMPS        Z0, Z12, Z12
 	VMULPS         Z11, Z12, Z12
-	VMULPS.BCST    128(R9), Z12, Z15
+	VMULPS.BCST    160(R9), Z12, Z15
 	VCVTDQ2PS      Z13, Z13
 	VFMADD231PS    Z15, Z13, Z6
-	VMULPS.BCST    128(R9)(R10*1), Z12, Z13
+	VMULPS.BCST    160(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z13, Z14, Z7
-	VMULPS.BCST    128(R9)(R10*2), Z12, Z13
+	VMULPS.BCST    160(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z13, Z16, Z8
-	VMULPS.BCST    128(R9)(R11*1), Z12, Z13
+	VMULPS.BCST    160(R9)(R11*1), Z12, Z13
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z13, Z17, Z9
-	VMULPS.BCST    128(R9)(R10*4), Z12, Z12
+	VMULPS.BCST    160(R9)(R10*4), Z12, Z12
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z12, Z18, Z10
 	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z12
@@ -4635,161 +5140,6 @@ block:
 	VPERMB         Z5, Z12, Z12
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  188(R9)(R10*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  188(R9)(R10*2), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  188(R9)(R11*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  188(R9)(R10*4), Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPSRLD        $0x01, 576(R8), Z21
-	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 144(R9), Z21, Z16
-	VPDPBUSD.BCST 144(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 144(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 144(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 144(R9)(R10*4), Z21, Z20
-	VPSLLD        $0x03, 576(R8), Z21
-	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 148(R9), Z21, Z16
-	VPDPBUSD.BCST 148(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 148(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 148(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 148(R9)(R10*4), Z21, Z20
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 576(R8), Z13
-	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 152(R9), Z13, Z16
-	VPDPBUSD.BCST 152(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 152(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 152(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 152(R9)(R10*4), Z13, Z20
-	VPSLLD        $0x01, 576(R8), Z13
-	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 156(R9), Z13, Z16
-	VPDPBUSD.BCST 156(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 156(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 156(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 156(R9)(R10*4), Z13, Z20
-	VPSRLD        $0x18, (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z11, Z13, Z13
-	VMULPS.BCST   176(R9), Z13, Z14
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z6
-	VMULPS.BCST   176(R9)(R10*1), Z13, Z14
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z7
-	VMULPS.BCST   176(R9)(R10*2), Z13, Z14
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z8
-	VMULPS.BCST   176(R9)(R11*1), Z13, Z14
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z9
-	VMULPS.BCST   176(R9)(R10*4), Z13, Z13
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z13, Z20, Z10
-
-	// sub-block 3, scale 1
-	VPBROADCASTD   188(R9), Z14
-	VPBROADCASTD   184(R9), Z13
-	VPSUBD         Z14, Z13, Z13
-	VPSRAD         $0x07, Z13, Z14
-	VPSRAD         $0x04, Z13, Z13
-	VPADDD         Z14, Z13, Z13
-	VPBROADCASTD   188(R9)(R10*1), Z16
-	VPBROADCASTD   184(R9)(R10*1), Z14
-	VPSUBD         Z16, Z14, Z14
-	VPSRAD         $0x07, Z14, Z16
-	VPSRAD         $0x04, Z14, Z14
-	VPADDD         Z16, Z14, Z14
-	VPBROADCASTD   188(R9)(R10*2), Z17
-	VPBROADCASTD   184(R9)(R10*2), Z16
-	VPSUBD         Z17, Z16, Z16
-	VPSRAD         $0x07, Z16, Z17
-	VPSRAD         $0x04, Z16, Z16
-	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   188(R9)(R11*1), Z18
-	VPBROADCASTD   184(R9)(R11*1), Z17
-	VPSUBD         Z18, Z17, Z17
-	VPSRAD         $0x07, Z17, Z18
-	VPSRAD         $0x04, Z17, Z17
-	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   188(R9)(R10*4), Z19
-	VPBROADCASTD   184(R9)(R10*4), Z18
-	VPSUBD         Z19, Z18, Z18
-	VPSRAD         $0x07, Z18, Z19
-	VPSRAD         $0x04, Z18, Z18
-	VPADDD         Z19, Z18, Z18
-	VPSRLD         $0x01, 640(R8), Z19
-	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  160(R9), Z19, Z13
-	VPDPBUSD.BCST  160(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  160(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  160(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  160(R9)(R10*4), Z19, Z18
-	VPSLLD         $0x03, 640(R8), Z19
-	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  164(R9), Z19, Z13
-	VPDPBUSD.BCST  164(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  164(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  164(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  164(R9)(R10*4), Z19, Z18
-	PREFETCHT1     33280(R8)
-	PREFETCHT0     8704(R8)
-	VPSRLD         $0x03, 640(R8), Z15
-	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  168(R9), Z15, Z13
-	VPDPBUSD.BCST  168(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  168(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  168(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  168(R9)(R10*4), Z15, Z18
-	VPSLLD         $0x01, 640(R8), Z15
-	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  172(R9), Z15, Z13
-	VPDPBUSD.BCST  172(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  172(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  172(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  172(R9)(R10*4), Z15, Z18
-	VPSRLD         $0x1c, (R8), Z12
-	VPERMPS        Z0, Z12, Z12
-	VMULPS         Z11, Z12, Z12
-	VMULPS.BCST    176(R9), Z12, Z15
-	VCVTDQ2PS      Z13, Z13
-	VFMADD231PS    Z15, Z13, Z6
-	VMULPS.BCST    176(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS      Z14, Z14
-	VFMADD231PS    Z13, Z14, Z7
-	VMULPS.BCST    176(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS      Z16, Z16
-	VFMADD231PS    Z13, Z16, Z8
-	VMULPS.BCST    176(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS      Z17, Z17
-	VFMADD231PS    Z13, Z17, Z9
-	VMULPS.BCST    176(R9)(R10*4), Z12, Z12
-	VCVTDQ2PS      Z18, Z18
-	VFMADD231PS    Z12, Z18, Z10
-	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z12
-	VPMULTISHIFTQB 128(R8), Z12, Z12
-	VPERMB         Z2, Z12, Z13
-	VPERMB         Z3, Z12, Z14
-	VPERMB         Z4, Z12, Z15
-	VPERMB         Z5, Z12, Z12
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
@@ -4810,36 +5160,36 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPSRLD        $0x01, 704(R8), Z21
+	VPSRLD        $0x01, 576(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
 	VPDPBUSD.BCST 192(R9), Z21, Z16
 	VPDPBUSD.BCST 192(R9)(R10*1), Z21, Z17
 	VPDPBUSD.BCST 192(R9)(R10*2), Z21, Z18
 	VPDPBUSD.BCST 192(R9)(R11*1), Z21, Z19
 	VPDPBUSD.BCST 192(R9)(R10*4), Z21, Z20
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 704(R8), Z21
+	VPSLLD        $0x03, 576(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
 	VPDPBUSD.BCST 196(R9), Z21, Z16
 	VPDPBUSD.BCST 196(R9)(R10*1), Z21, Z17
 	VPDPBUSD.BCST 196(R9)(R10*2), Z21, Z18
 	VPDPBUSD.BCST 196(R9)(R11*1), Z21, Z19
 	VPDPBUSD.BCST 196(R9)(R10*4), Z21, Z20
-	VPSRLD        $0x03, 704(R8), Z13
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 576(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 200(R9), Z13, Z16
 	VPDPBUSD.BCST 200(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 200(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 200(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 200(R9)(R10*4), Z13, Z20
-	VPSLLD        $0x01, 704(R8), Z13
+	VPSLLD        $0x01, 576(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 204(R9), Z13, Z16
 	VPDPBUSD.BCST 204(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 204(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 204(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 204(R9)(R10*4), Z13, Z20
-	VMOVDQU32     64(R8), Z13
+	VPSRLD        $0x18, (R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   224(R9), Z13, Z14
@@ -4858,7 +5208,7 @@ block:
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z13, Z20, Z10
 
-	// sub-block 4, scale 1
+	// sub-block 3, scale 1
 	VPBROADCASTD   236(R9), Z14
 	VPBROADCASTD   232(R9), Z13
 	VPSUBD         Z14, Z13, Z13
@@ -4889,36 +5239,37 @@ block:
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
 	VPADDD         Z19, Z18, Z18
-	VPSRLD         $0x01, 768(R8), Z19
+	VPSRLD         $0x01, 640(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
 	VPDPBUSD.BCST  208(R9), Z19, Z13
 	VPDPBUSD.BCST  208(R9)(R10*1), Z19, Z14
 	VPDPBUSD.BCST  208(R9)(R10*2), Z19, Z16
 	VPDPBUSD.BCST  208(R9)(R11*1), Z19, Z17
 	VPDPBUSD.BCST  208(R9)(R10*4), Z19, Z18
-	PREFETCHT0     8832(R8)
-	VPSLLD         $0x03, 768(R8), Z19
+	VPSLLD         $0x03, 640(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
 	VPDPBUSD.BCST  212(R9), Z19, Z13
 	VPDPBUSD.BCST  212(R9)(R10*1), Z19, Z14
 	VPDPBUSD.BCST  212(R9)(R10*2), Z19, Z16
 	VPDPBUSD.BCST  212(R9)(R11*1), Z19, Z17
 	VPDPBUSD.BCST  212(R9)(R10*4), Z19, Z18
-	VPSRLD         $0x03, 768(R8), Z15
+	PREFETCHT1     33280(R8)
+	PREFETCHT0     8704(R8)
+	VPSRLD         $0x03, 640(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
 	VPDPBUSD.BCST  216(R9), Z15, Z13
 	VPDPBUSD.BCST  216(R9)(R10*1), Z15, Z14
 	VPDPBUSD.BCST  216(R9)(R10*2), Z15, Z16
 	VPDPBUSD.BCST  216(R9)(R11*1), Z15, Z17
 	VPDPBUSD.BCST  216(R9)(R10*4), Z15, Z18
-	VPSLLD         $0x01, 768(R8), Z15
+	VPSLLD         $0x01, 640(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
 	VPDPBUSD.BCST  220(R9), Z15, Z13
 	VPDPBUSD.BCST  220(R9)(R10*1), Z15, Z14
 	VPDPBUSD.BCST  220(R9)(R10*2), Z15, Z16
 	VPDPBUSD.BCST  220(R9)(R11*1), Z15, Z17
 	VPDPBUSD.BCST  220(R9)(R10*4), Z15, Z18
-	VPSRLD         $0x04, 64(R8), Z12
+	VPSRLD         $0x1c, (R8), Z12
 	VPERMPS        Z0, Z12, Z12
 	VMULPS         Z11, Z12, Z12
 	VMULPS.BCST    224(R9), Z12, Z15
@@ -4936,6 +5287,160 @@ block:
 	VMULPS.BCST    224(R9)(R10*4), Z12, Z12
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z12, Z18, Z10
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  300(R9), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  300(R9)(R10*1), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  300(R9)(R10*2), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  300(R9)(R11*1), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  300(R9)(R10*4), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPSRLD        $0x01, 704(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 256(R9), Z21, Z16
+	VPDPBUSD.BCST 256(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 256(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 256(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 256(R9)(R10*4), Z21, Z20
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 704(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 260(R9), Z21, Z16
+	VPDPBUSD.BCST 260(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 260(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 260(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 260(R9)(R10*4), Z21, Z20
+	VPSRLD        $0x03, 704(R8), Z13
+	VPTERNLOGD    $0xea, Z14, Z1, Z13
+	VPDPBUSD.BCST 264(R9), Z13, Z16
+	VPDPBUSD.BCST 264(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 264(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 264(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 264(R9)(R10*4), Z13, Z20
+	VPSLLD        $0x01, 704(R8), Z13
+	VPTERNLOGD    $0xea, Z14, Z1, Z13
+	VPDPBUSD.BCST 268(R9), Z13, Z16
+	VPDPBUSD.BCST 268(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 268(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 268(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 268(R9)(R10*4), Z13, Z20
+	VMOVDQU32     64(R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z11, Z13, Z13
+	VMULPS.BCST   288(R9), Z13, Z14
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z14, Z16, Z6
+	VMULPS.BCST   288(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z14, Z17, Z7
+	VMULPS.BCST   288(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z14, Z18, Z8
+	VMULPS.BCST   288(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   288(R9)(R10*4), Z13, Z13
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z13, Z20, Z10
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   300(R9), Z14
+	VPBROADCASTD   296(R9), Z13
+	VPSUBD         Z14, Z13, Z13
+	VPSRAD         $0x07, Z13, Z14
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z14, Z13, Z13
+	VPBROADCASTD   300(R9)(R10*1), Z16
+	VPBROADCASTD   296(R9)(R10*1), Z14
+	VPSUBD         Z16, Z14, Z14
+	VPSRAD         $0x07, Z14, Z16
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z16, Z14, Z14
+	VPBROADCASTD   300(R9)(R10*2), Z17
+	VPBROADCASTD   296(R9)(R10*2), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   300(R9)(R11*1), Z18
+	VPBROADCASTD   296(R9)(R11*1), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   300(R9)(R10*4), Z19
+	VPBROADCASTD   296(R9)(R10*4), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPSRLD         $0x01, 768(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  272(R9), Z19, Z13
+	VPDPBUSD.BCST  272(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  272(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  272(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  272(R9)(R10*4), Z19, Z18
+	PREFETCHT0     8832(R8)
+	VPSLLD         $0x03, 768(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  276(R9), Z19, Z13
+	VPDPBUSD.BCST  276(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  276(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  276(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  276(R9)(R10*4), Z19, Z18
+	VPSRLD         $0x03, 768(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  280(R9), Z15, Z13
+	VPDPBUSD.BCST  280(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  280(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  280(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  280(R9)(R10*4), Z15, Z18
+	VPSLLD         $0x01, 768(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  284(R9), Z15, Z13
+	VPDPBUSD.BCST  284(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  284(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  284(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  284(R9)(R10*4), Z15, Z18
+	VPSRLD         $0x04, 64(R8), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z11, Z12, Z12
+	VMULPS.BCST    288(R9), Z12, Z15
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z15, Z13, Z6
+	VMULPS.BCST    288(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z13, Z14, Z7
+	VMULPS.BCST    288(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z13, Z16, Z8
+	VMULPS.BCST    288(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z13, Z17, Z9
+	VMULPS.BCST    288(R9)(R10*4), Z12, Z12
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z12, Z18, Z10
 	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z12
 	VPMULTISHIFTQB 128(R8), Z12, Z12
 	VPERMB         Z2, Z12, Z13
@@ -4944,152 +5449,152 @@ block:
 	VPERMB         Z5, Z12, Z12
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z16
+	VPBROADCASTD  364(R9), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  284(R9)(R10*1), Z17
+	VPBROADCASTD  364(R9)(R10*1), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  284(R9)(R10*2), Z18
+	VPBROADCASTD  364(R9)(R10*2), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  284(R9)(R11*1), Z19
+	VPBROADCASTD  364(R9)(R11*1), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  284(R9)(R10*4), Z20
+	VPBROADCASTD  364(R9)(R10*4), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
 	PREFETCHT0    8896(R8)
 	VPSRLD        $0x01, 832(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 240(R9), Z21, Z16
-	VPDPBUSD.BCST 240(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 240(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 240(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 240(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 320(R9), Z21, Z16
+	VPDPBUSD.BCST 320(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 320(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 320(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 320(R9)(R10*4), Z21, Z20
 	VPSLLD        $0x03, 832(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 244(R9), Z21, Z16
-	VPDPBUSD.BCST 244(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 244(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 244(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 244(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 324(R9), Z21, Z16
+	VPDPBUSD.BCST 324(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 324(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 324(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 324(R9)(R10*4), Z21, Z20
 	VPSRLD        $0x03, 832(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 248(R9), Z13, Z16
-	VPDPBUSD.BCST 248(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 248(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 248(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 248(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 328(R9), Z13, Z16
+	VPDPBUSD.BCST 328(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 328(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 328(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 328(R9)(R10*4), Z13, Z20
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
 	VPSLLD        $0x01, 832(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 252(R9), Z13, Z16
-	VPDPBUSD.BCST 252(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 252(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 252(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 252(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 332(R9), Z13, Z16
+	VPDPBUSD.BCST 332(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 332(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 332(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 332(R9)(R10*4), Z13, Z20
 	VPSRLD        $0x08, 64(R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
-	VMULPS.BCST   272(R9), Z13, Z14
+	VMULPS.BCST   352(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z14, Z16, Z6
-	VMULPS.BCST   272(R9)(R10*1), Z13, Z14
+	VMULPS.BCST   352(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z14, Z17, Z7
-	VMULPS.BCST   272(R9)(R10*2), Z13, Z14
+	VMULPS.BCST   352(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z14, Z18, Z8
-	VMULPS.BCST   272(R9)(R11*1), Z13, Z14
+	VMULPS.BCST   352(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z14, Z19, Z9
-	VMULPS.BCST   272(R9)(R10*4), Z13, Z13
+	VMULPS.BCST   352(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 5, scale 1
-	VPBROADCASTD   284(R9), Z14
-	VPBROADCASTD   280(R9), Z13
+	VPBROADCASTD   364(R9), Z14
+	VPBROADCASTD   360(R9), Z13
 	VPSUBD         Z14, Z13, Z13
 	VPSRAD         $0x07, Z13, Z14
 	VPSRAD         $0x04, Z13, Z13
 	VPADDD         Z14, Z13, Z13
-	VPBROADCASTD   284(R9)(R10*1), Z16
-	VPBROADCASTD   280(R9)(R10*1), Z14
+	VPBROADCASTD   364(R9)(R10*1), Z16
+	VPBROADCASTD   360(R9)(R10*1), Z14
 	VPSUBD         Z16, Z14, Z14
 	VPSRAD         $0x07, Z14, Z16
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z16, Z14, Z14
-	VPBROADCASTD   284(R9)(R10*2), Z17
-	VPBROADCASTD   280(R9)(R10*2), Z16
+	VPBROADCASTD   364(R9)(R10*2), Z17
+	VPBROADCASTD   360(R9)(R10*2), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   284(R9)(R11*1), Z18
-	VPBROADCASTD   280(R9)(R11*1), Z17
+	VPBROADCASTD   364(R9)(R11*1), Z18
+	VPBROADCASTD   360(R9)(R11*1), Z17
 	VPSUBD         Z18, Z17, Z17
 	VPSRAD         $0x07, Z17, Z18
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   284(R9)(R10*4), Z19
-	VPBROADCASTD   280(R9)(R10*4), Z18
+	VPBROADCASTD   364(R9)(R10*4), Z19
+	VPBROADCASTD   360(R9)(R10*4), Z18
 	VPSUBD         Z19, Z18, Z18
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
 	VPADDD         Z19, Z18, Z18
 	VPSRLD         $0x01, 896(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  256(R9), Z19, Z13
-	VPDPBUSD.BCST  256(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  256(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  256(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  256(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST  336(R9), Z19, Z13
+	VPDPBUSD.BCST  336(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  336(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  336(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  336(R9)(R10*4), Z19, Z18
 	VPSLLD         $0x03, 896(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  260(R9), Z19, Z13
-	VPDPBUSD.BCST  260(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  260(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  260(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  260(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST  340(R9), Z19, Z13
+	VPDPBUSD.BCST  340(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  340(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  340(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  340(R9)(R10*4), Z19, Z18
 	VPSRLD         $0x03, 896(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  264(R9), Z15, Z13
-	VPDPBUSD.BCST  264(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  264(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  264(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  264(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST  344(R9), Z15, Z13
+	VPDPBUSD.BCST  344(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  344(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  344(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  344(R9)(R10*4), Z15, Z18
 	PREFETCHT0     9024(R8)
 	VPSLLD         $0x01, 896(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  268(R9), Z15, Z13
-	VPDPBUSD.BCST  268(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  268(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  268(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  268(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST  348(R9), Z15, Z13
+	VPDPBUSD.BCST  348(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  348(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  348(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  348(R9)(R10*4), Z15, Z18
 	VPSRLD         $0x0c, 64(R8), Z12
 	VPERMPS        Z0, Z12, Z12
 	VMULPS         Z11, Z12, Z12
-	VMULPS.BCST    272(R9), Z12, Z15
+	VMULPS.BCST    352(R9), Z12, Z15
 	VCVTDQ2PS      Z13, Z13
 	VFMADD231PS    Z15, Z13, Z6
-	VMULPS.BCST    272(R9)(R10*1), Z12, Z13
+	VMULPS.BCST    352(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z13, Z14, Z7
-	VMULPS.BCST    272(R9)(R10*2), Z12, Z13
+	VMULPS.BCST    352(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z13, Z16, Z8
-	VMULPS.BCST    272(R9)(R11*1), Z12, Z13
+	VMULPS.BCST    352(R9)(R11*1), Z12, Z13
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z13, Z17, Z9
-	VMULPS.BCST    272(R9)(R10*4), Z12, Z12
+	VMULPS.BCST    352(R9)(R10*4), Z12, Z12
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z12, Z18, Z10
 	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z12
@@ -5100,150 +5605,150 @@ block:
 	VPERMB         Z5, Z12, Z12
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z16
+	VPBROADCASTD  428(R9), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  332(R9)(R10*1), Z17
+	VPBROADCASTD  428(R9)(R10*1), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  332(R9)(R10*2), Z18
+	VPBROADCASTD  428(R9)(R10*2), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  332(R9)(R11*1), Z19
+	VPBROADCASTD  428(R9)(R11*1), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  332(R9)(R10*4), Z20
+	VPBROADCASTD  428(R9)(R10*4), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
 	VPSRLD        $0x01, 960(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 288(R9), Z21, Z16
-	VPDPBUSD.BCST 288(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 288(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 288(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 288(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 384(R9), Z21, Z16
+	VPDPBUSD.BCST 384(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 384(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 384(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 384(R9)(R10*4), Z21, Z20
 	VPSLLD        $0x03, 960(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 292(R9), Z21, Z16
-	VPDPBUSD.BCST 292(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 292(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 292(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 292(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 388(R9), Z21, Z16
+	VPDPBUSD.BCST 388(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 388(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 388(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 388(R9)(R10*4), Z21, Z20
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x03, 960(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 296(R9), Z13, Z16
-	VPDPBUSD.BCST 296(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 296(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 296(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 296(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 392(R9), Z13, Z16
+	VPDPBUSD.BCST 392(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 392(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 392(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 392(R9)(R10*4), Z13, Z20
 	VPSLLD        $0x01, 960(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 300(R9), Z13, Z16
-	VPDPBUSD.BCST 300(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 300(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 300(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 300(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 396(R9), Z13, Z16
+	VPDPBUSD.BCST 396(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 396(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 396(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 396(R9)(R10*4), Z13, Z20
 	VPSRLD        $0x10, 64(R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
-	VMULPS.BCST   320(R9), Z13, Z14
+	VMULPS.BCST   416(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z14, Z16, Z6
-	VMULPS.BCST   320(R9)(R10*1), Z13, Z14
+	VMULPS.BCST   416(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z14, Z17, Z7
-	VMULPS.BCST   320(R9)(R10*2), Z13, Z14
+	VMULPS.BCST   416(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z14, Z18, Z8
-	VMULPS.BCST   320(R9)(R11*1), Z13, Z14
+	VMULPS.BCST   416(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z14, Z19, Z9
-	VMULPS.BCST   320(R9)(R10*4), Z13, Z13
+	VMULPS.BCST   416(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 6, scale 1
-	VPBROADCASTD   332(R9), Z14
-	VPBROADCASTD   328(R9), Z13
+	VPBROADCASTD   428(R9), Z14
+	VPBROADCASTD   424(R9), Z13
 	VPSUBD         Z14, Z13, Z13
 	VPSRAD         $0x07, Z13, Z14
 	VPSRAD         $0x04, Z13, Z13
 	VPADDD         Z14, Z13, Z13
-	VPBROADCASTD   332(R9)(R10*1), Z16
-	VPBROADCASTD   328(R9)(R10*1), Z14
+	VPBROADCASTD   428(R9)(R10*1), Z16
+	VPBROADCASTD   424(R9)(R10*1), Z14
 	VPSUBD         Z16, Z14, Z14
 	VPSRAD         $0x07, Z14, Z16
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z16, Z14, Z14
-	VPBROADCASTD   332(R9)(R10*2), Z17
-	VPBROADCASTD   328(R9)(R10*2), Z16
+	VPBROADCASTD   428(R9)(R10*2), Z17
+	VPBROADCASTD   424(R9)(R10*2), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   332(R9)(R11*1), Z18
-	VPBROADCASTD   328(R9)(R11*1), Z17
+	VPBROADCASTD   428(R9)(R11*1), Z18
+	VPBROADCASTD   424(R9)(R11*1), Z17
 	VPSUBD         Z18, Z17, Z17
 	VPSRAD         $0x07, Z17, Z18
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   332(R9)(R10*4), Z19
-	VPBROADCASTD   328(R9)(R10*4), Z18
+	VPBROADCASTD   428(R9)(R10*4), Z19
+	VPBROADCASTD   424(R9)(R10*4), Z18
 	VPSUBD         Z19, Z18, Z18
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
 	VPADDD         Z19, Z18, Z18
 	VPSRLD         $0x01, 1024(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  304(R9), Z19, Z13
-	VPDPBUSD.BCST  304(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  304(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  304(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  304(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST  400(R9), Z19, Z13
+	VPDPBUSD.BCST  400(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  400(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  400(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  400(R9)(R10*4), Z19, Z18
 	PREFETCHT0     9152(R8)
 	VPSLLD         $0x03, 1024(R8), Z19
 	VPTERNLOGD     $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST  308(R9), Z19, Z13
-	VPDPBUSD.BCST  308(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST  308(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST  308(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST  308(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST  404(R9), Z19, Z13
+	VPDPBUSD.BCST  404(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  404(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  404(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  404(R9)(R10*4), Z19, Z18
 	VPSRLD         $0x03, 1024(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  312(R9), Z15, Z13
-	VPDPBUSD.BCST  312(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  312(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  312(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  312(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST  408(R9), Z15, Z13
+	VPDPBUSD.BCST  408(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  408(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  408(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  408(R9)(R10*4), Z15, Z18
 	VPSLLD         $0x01, 1024(R8), Z15
 	VPTERNLOGD     $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST  316(R9), Z15, Z13
-	VPDPBUSD.BCST  316(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST  316(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST  316(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST  316(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST  412(R9), Z15, Z13
+	VPDPBUSD.BCST  412(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  412(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  412(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  412(R9)(R10*4), Z15, Z18
 	VPSRLD         $0x14, 64(R8), Z12
 	VPERMPS        Z0, Z12, Z12
 	VMULPS         Z11, Z12, Z12
-	VMULPS.BCST    320(R9), Z12, Z15
+	VMULPS.BCST    416(R9), Z12, Z15
 	VCVTDQ2PS      Z13, Z13
 	VFMADD231PS    Z15, Z13, Z6
-	VMULPS.BCST    320(R9)(R10*1), Z12, Z13
+	VMULPS.BCST    416(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z13, Z14, Z7
-	VMULPS.BCST    320(R9)(R10*2), Z12, Z13
+	VMULPS.BCST    416(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z13, Z16, Z8
-	VMULPS.BCST    320(R9)(R11*1), Z12, Z13
+	VMULPS.BCST    416(R9)(R11*1), Z12, Z13
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z13, Z17, Z9
-	VMULPS.BCST    320(R9)(R10*4), Z12, Z12
+	VMULPS.BCST    416(R9)(R10*4), Z12, Z12
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z12, Z18, Z10
 	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z12
@@ -5254,102 +5759,102 @@ block:
 	VPERMB         Z5, Z12, Z12
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z16
+	VPBROADCASTD  492(R9), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  380(R9)(R10*1), Z17
+	VPBROADCASTD  492(R9)(R10*1), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  380(R9)(R10*2), Z18
+	VPBROADCASTD  492(R9)(R10*2), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  380(R9)(R11*1), Z19
+	VPBROADCASTD  492(R9)(R11*1), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  380(R9)(R10*4), Z20
+	VPBROADCASTD  492(R9)(R10*4), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
 	VPSRLD        $0x01, 1088(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 336(R9), Z21, Z16
-	VPDPBUSD.BCST 336(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 336(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 336(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 336(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 448(R9), Z21, Z16
+	VPDPBUSD.BCST 448(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 448(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 448(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 448(R9)(R10*4), Z21, Z20
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x03, 1088(R8), Z21
 	VPTERNLOGD    $0xea, Z13, Z1, Z21
-	VPDPBUSD.BCST 340(R9), Z21, Z16
-	VPDPBUSD.BCST 340(R9)(R10*1), Z21, Z17
-	VPDPBUSD.BCST 340(R9)(R10*2), Z21, Z18
-	VPDPBUSD.BCST 340(R9)(R11*1), Z21, Z19
-	VPDPBUSD.BCST 340(R9)(R10*4), Z21, Z20
+	VPDPBUSD.BCST 452(R9), Z21, Z16
+	VPDPBUSD.BCST 452(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 452(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 452(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 452(R9)(R10*4), Z21, Z20
 	VPSRLD        $0x03, 1088(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 344(R9), Z13, Z16
-	VPDPBUSD.BCST 344(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 344(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 344(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 344(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 456(R9), Z13, Z16
+	VPDPBUSD.BCST 456(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 456(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 456(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 456(R9)(R10*4), Z13, Z20
 	VPSLLD        $0x01, 1088(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
-	VPDPBUSD.BCST 348(R9), Z13, Z16
-	VPDPBUSD.BCST 348(R9)(R10*1), Z13, Z17
-	VPDPBUSD.BCST 348(R9)(R10*2), Z13, Z18
-	VPDPBUSD.BCST 348(R9)(R11*1), Z13, Z19
-	VPDPBUSD.BCST 348(R9)(R10*4), Z13, Z20
+	VPDPBUSD.BCST 460(R9), Z13, Z16
+	VPDPBUSD.BCST 460(R9)(R10*1), Z13, Z17
+	VPDPBUSD.BCST 460(R9)(R10*2), Z13, Z18
+	VPDPBUSD.BCST 460(R9)(R11*1), Z13, Z19
+	VPDPBUSD.BCST 460(R9)(R10*4), Z13, Z20
 	VPSRLD        $0x18, 64(R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
-	VMULPS.BCST   368(R9), Z13, Z14
+	VMULPS.BCST   480(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z14, Z16, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z13, Z14
+	VMULPS.BCST   480(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z14, Z17, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z13, Z14
+	VMULPS.BCST   480(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z14, Z18, Z8
-	VMULPS.BCST   368(R9)(R11*1), Z13, Z14
+	VMULPS.BCST   480(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z14, Z19, Z9
-	VMULPS.BCST   368(R9)(R10*4), Z13, Z13
+	VMULPS.BCST   480(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z14
-	VPBROADCASTD  376(R9), Z13
+	VPBROADCASTD  492(R9), Z14
+	VPBROADCASTD  488(R9), Z13
 	VPSUBD        Z14, Z13, Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  380(R9)(R10*1), Z16
-	VPBROADCASTD  376(R9)(R10*1), Z14
+	VPBROADCASTD  492(R9)(R10*1), Z16
+	VPBROADCASTD  488(R9)(R10*1), Z14
 	VPSUBD        Z16, Z14, Z14
 	VPSRAD        $0x07, Z14, Z16
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z16, Z14, Z14
-	VPBROADCASTD  380(R9)(R10*2), Z17
-	VPBROADCASTD  376(R9)(R10*2), Z16
+	VPBROADCASTD  492(R9)(R10*2), Z17
+	VPBROADCASTD  488(R9)(R10*2), Z16
 	VPSUBD        Z17, Z16, Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  380(R9)(R11*1), Z18
-	VPBROADCASTD  376(R9)(R11*1), Z17
+	VPBROADCASTD  492(R9)(R11*1), Z18
+	VPBROADCASTD  488(R9)(R11*1), Z17
 	VPSUBD        Z18, Z17, Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  380(R9)(R10*4), Z19
-	VPBROADCASTD  376(R9)(R10*4), Z18
+	VPBROADCASTD  492(R9)(R10*4), Z19
+	VPBROADCASTD  488(R9)(R10*4), Z18
 	VPSUBD        Z19, Z18, Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
@@ -5357,52 +5862,52 @@ block:
 	PREFETCHT0    9280(R8)
 	VPSRLD        $0x01, 1152(R8), Z19
 	VPTERNLOGD    $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST 352(R9), Z19, Z13
-	VPDPBUSD.BCST 352(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST 352(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST 352(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST 352(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST 464(R9), Z19, Z13
+	VPDPBUSD.BCST 464(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST 464(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST 464(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST 464(R9)(R10*4), Z19, Z18
 	VPSLLD        $0x03, 1152(R8), Z19
 	VPTERNLOGD    $0xea, Z15, Z1, Z19
-	VPDPBUSD.BCST 356(R9), Z19, Z13
-	VPDPBUSD.BCST 356(R9)(R10*1), Z19, Z14
-	VPDPBUSD.BCST 356(R9)(R10*2), Z19, Z16
-	VPDPBUSD.BCST 356(R9)(R11*1), Z19, Z17
-	VPDPBUSD.BCST 356(R9)(R10*4), Z19, Z18
+	VPDPBUSD.BCST 468(R9), Z19, Z13
+	VPDPBUSD.BCST 468(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST 468(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST 468(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST 468(R9)(R10*4), Z19, Z18
 	VPSRLD        $0x03, 1152(R8), Z15
 	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 360(R9), Z15, Z13
-	VPDPBUSD.BCST 360(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 360(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 360(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 360(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST 472(R9), Z15, Z13
+	VPDPBUSD.BCST 472(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST 472(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST 472(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST 472(R9)(R10*4), Z15, Z18
 	PREFETCHT0    9344(R8)
 	VPSLLD        $0x01, 1152(R8), Z15
 	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 364(R9), Z15, Z13
-	VPDPBUSD.BCST 364(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 364(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 364(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 364(R9)(R10*4), Z15, Z18
+	VPDPBUSD.BCST 476(R9), Z15, Z13
+	VPDPBUSD.BCST 476(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST 476(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST 476(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST 476(R9)(R10*4), Z15, Z18
 	VPSRLD        $0x1c, 64(R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   368(R9), Z12, Z11
+	VMULPS.BCST   480(R9), Z12, Z11
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z11, Z13, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z12, Z11
+	VMULPS.BCST   480(R9)(R10*1), Z12, Z11
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z11, Z14, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z12, Z11
+	VMULPS.BCST   480(R9)(R10*2), Z12, Z11
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z11, Z16, Z8
-	VMULPS.BCST   368(R9)(R11*1), Z12, Z11
+	VMULPS.BCST   480(R9)(R11*1), Z12, Z11
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z11, Z17, Z9
-	VMULPS.BCST   368(R9)(R10*4), Z12, Z11
+	VMULPS.BCST   480(R9)(R10*4), Z12, Z11
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z11, Z18, Z10
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x000004c0, R8
 	DECQ          R12
@@ -5645,174 +6150,174 @@ block:
 	VPERMB         Z5, Z13, Z13
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z17
+	VPBROADCASTD  108(R9), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  92(R9)(R10*1), Z18
+	VPBROADCASTD  108(R9)(R10*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  92(R9)(R10*2), Z19
+	VPBROADCASTD  108(R9)(R10*2), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  92(R9)(R11*1), Z20
+	VPBROADCASTD  108(R9)(R11*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  92(R9)(R10*4), Z21
+	VPBROADCASTD  108(R9)(R10*4), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  92(R9)(R12*1), Z22
+	VPBROADCASTD  108(R9)(R12*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
 	VPSRLD        $0x01, 320(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 48(R9), Z23, Z17
-	VPDPBUSD.BCST 48(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 48(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 48(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 48(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 48(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 64(R9), Z23, Z17
+	VPDPBUSD.BCST 64(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 64(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 64(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 64(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 64(R9)(R12*1), Z23, Z22
 	VPSLLD        $0x03, 320(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 52(R9), Z23, Z17
-	VPDPBUSD.BCST 52(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 52(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 52(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 52(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 52(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 68(R9), Z23, Z17
+	VPDPBUSD.BCST 68(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 68(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 68(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 68(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 68(R9)(R12*1), Z23, Z22
 	PREFETCHT0    8320(R8)
 	VPSRLD        $0x03, 320(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 56(R9), Z14, Z17
-	VPDPBUSD.BCST 56(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 56(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 56(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 56(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 56(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 72(R9), Z14, Z17
+	VPDPBUSD.BCST 72(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 72(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 72(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 72(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 72(R9)(R12*1), Z14, Z22
 	VPSLLD        $0x01, 320(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 60(R9), Z14, Z17
-	VPDPBUSD.BCST 60(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 60(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 60(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 60(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 60(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 76(R9), Z14, Z17
+	VPDPBUSD.BCST 76(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 76(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 76(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 76(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 76(R9)(R12*1), Z14, Z22
 	VPSRLD        $0x08, (R8), Z14
 	VPERMPS       Z0, Z14, Z14
 	VMULPS        Z12, Z14, Z14
-	VMULPS.BCST   80(R9), Z14, Z15
+	VMULPS.BCST   96(R9), Z14, Z15
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z15, Z17, Z6
-	VMULPS.BCST   80(R9)(R10*1), Z14, Z15
+	VMULPS.BCST   96(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z15, Z18, Z7
-	VMULPS.BCST   80(R9)(R10*2), Z14, Z15
+	VMULPS.BCST   96(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z15, Z19, Z8
-	VMULPS.BCST   80(R9)(R11*1), Z14, Z15
+	VMULPS.BCST   96(R9)(R11*1), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z15, Z20, Z9
-	VMULPS.BCST   80(R9)(R10*4), Z14, Z15
+	VMULPS.BCST   96(R9)(R10*4), Z14, Z15
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z15, Z21, Z10
-	VMULPS.BCST   80(R9)(R12*1), Z14, Z14
+	VMULPS.BCST   96(R9)(R12*1), Z14, Z14
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z14, Z22, Z11
 
 	// sub-block 1, scale 1
-	VPBROADCASTD   92(R9), Z15
-	VPBROADCASTD   88(R9), Z14
+	VPBROADCASTD   108(R9), Z15
+	VPBROADCASTD   104(R9), Z14
 	VPSUBD         Z15, Z14, Z14
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z15, Z14, Z14
-	VPBROADCASTD   92(R9)(R10*1), Z17
-	VPBROADCASTD   88(R9)(R10*1), Z15
+	VPBROADCASTD   108(R9)(R10*1), Z17
+	VPBROADCASTD   104(R9)(R10*1), Z15
 	VPSUBD         Z17, Z15, Z15
 	VPSRAD         $0x07, Z15, Z17
 	VPSRAD         $0x04, Z15, Z15
 	VPADDD         Z17, Z15, Z15
-	VPBROADCASTD   92(R9)(R10*2), Z18
-	VPBROADCASTD   88(R9)(R10*2), Z17
+	VPBROADCASTD   108(R9)(R10*2), Z18
+	VPBROADCASTD   104(R9)(R10*2), Z17
 	VPSUBD         Z18, Z17, Z17
 	VPSRAD         $0x07, Z17, Z18
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   92(R9)(R11*1), Z19
-	VPBROADCASTD   88(R9)(R11*1), Z18
+	VPBROADCASTD   108(R9)(R11*1), Z19
+	VPBROADCASTD   104(R9)(R11*1), Z18
 	VPSUBD         Z19, Z18, Z18
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
 	VPADDD         Z19, Z18, Z18
-	VPBROADCASTD   92(R9)(R10*4), Z20
-	VPBROADCASTD   88(R9)(R10*4), Z19
+	VPBROADCASTD   108(R9)(R10*4), Z20
+	VPBROADCASTD   104(R9)(R10*4), Z19
 	VPSUBD         Z20, Z19, Z19
 	VPSRAD         $0x07, Z19, Z20
 	VPSRAD         $0x04, Z19, Z19
 	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   92(R9)(R12*1), Z21
-	VPBROADCASTD   88(R9)(R12*1), Z20
+	VPBROADCASTD   108(R9)(R12*1), Z21
+	VPBROADCASTD   104(R9)(R12*1), Z20
 	VPSUBD         Z21, Z20, Z20
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
 	VPADDD         Z21, Z20, Z20
 	VPSRLD         $0x01, 384(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  64(R9), Z21, Z14
-	VPDPBUSD.BCST  64(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  64(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  64(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  64(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  64(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST  80(R9), Z21, Z14
+	VPDPBUSD.BCST  80(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  80(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  80(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  80(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  80(R9)(R12*1), Z21, Z20
 	PREFETCHT0     8384(R8)
 	VPSLLD         $0x03, 384(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  68(R9), Z21, Z14
-	VPDPBUSD.BCST  68(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  68(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  68(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  68(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  68(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST  84(R9), Z21, Z14
+	VPDPBUSD.BCST  84(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  84(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  84(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  84(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  84(R9)(R12*1), Z21, Z20
 	VPSRLD         $0x03, 384(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  72(R9), Z16, Z14
-	VPDPBUSD.BCST  72(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  72(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  72(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  72(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  72(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST  88(R9), Z16, Z14
+	VPDPBUSD.BCST  88(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  88(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  88(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  88(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  88(R9)(R12*1), Z16, Z20
 	VPSLLD         $0x01, 384(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  76(R9), Z16, Z14
-	VPDPBUSD.BCST  76(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  76(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  76(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  76(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  76(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST  92(R9), Z16, Z14
+	VPDPBUSD.BCST  92(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  92(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  92(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  92(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  92(R9)(R12*1), Z16, Z20
 	VPSRLD         $0x0c, (R8), Z13
 	VPERMPS        Z0, Z13, Z13
 	VMULPS         Z12, Z13, Z13
-	VMULPS.BCST    80(R9), Z13, Z16
+	VMULPS.BCST    96(R9), Z13, Z16
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z16, Z14, Z6
-	VMULPS.BCST    80(R9)(R10*1), Z13, Z14
+	VMULPS.BCST    96(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS      Z15, Z15
 	VFMADD231PS    Z14, Z15, Z7
-	VMULPS.BCST    80(R9)(R10*2), Z13, Z14
+	VMULPS.BCST    96(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z14, Z17, Z8
-	VMULPS.BCST    80(R9)(R11*1), Z13, Z14
+	VMULPS.BCST    96(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z14, Z18, Z9
-	VMULPS.BCST    80(R9)(R10*4), Z13, Z14
+	VMULPS.BCST    96(R9)(R10*4), Z13, Z14
 	VCVTDQ2PS      Z19, Z19
 	VFMADD231PS    Z14, Z19, Z10
-	VMULPS.BCST    80(R9)(R12*1), Z13, Z13
+	VMULPS.BCST    96(R9)(R12*1), Z13, Z13
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z13, Z20, Z11
 	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z13
@@ -5823,27 +6328,27 @@ block:
 	VPERMB         Z5, Z13, Z13
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z17
+	VPBROADCASTD  172(R9), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  140(R9)(R10*1), Z18
+	VPBROADCASTD  172(R9)(R10*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  140(R9)(R10*2), Z19
+	VPBROADCASTD  172(R9)(R10*2), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  140(R9)(R11*1), Z20
+	VPBROADCASTD  172(R9)(R11*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  140(R9)(R10*4), Z21
+	VPBROADCASTD  172(R9)(R10*4), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  140(R9)(R12*1), Z22
+	VPBROADCASTD  172(R9)(R12*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
@@ -5851,91 +6356,91 @@ block:
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x01, 448(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 96(R9), Z23, Z17
-	VPDPBUSD.BCST 96(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 96(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 96(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 96(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 96(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 128(R9), Z23, Z17
+	VPDPBUSD.BCST 128(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 128(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 128(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 128(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 128(R9)(R12*1), Z23, Z22
 	VPSLLD        $0x03, 448(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 100(R9), Z23, Z17
-	VPDPBUSD.BCST 100(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 100(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 100(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 100(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 100(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 132(R9), Z23, Z17
+	VPDPBUSD.BCST 132(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 132(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 132(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 132(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 132(R9)(R12*1), Z23, Z22
 	VPSRLD        $0x03, 448(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 104(R9), Z14, Z17
-	VPDPBUSD.BCST 104(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 104(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 104(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 104(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 104(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 136(R9), Z14, Z17
+	VPDPBUSD.BCST 136(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 136(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 136(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 136(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 136(R9)(R12*1), Z14, Z22
 	VPSLLD        $0x01, 448(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 108(R9), Z14, Z17
-	VPDPBUSD.BCST 108(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 108(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 108(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 108(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 108(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 140(R9), Z14, Z17
+	VPDPBUSD.BCST 140(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 140(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 140(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 140(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 140(R9)(R12*1), Z14, Z22
 	VPSRLD        $0x10, (R8), Z14
 	VPERMPS       Z0, Z14, Z14
 	VMULPS        Z12, Z14, Z14
-	VMULPS.BCST   128(R9), Z14, Z15
+	VMULPS.BCST   160(R9), Z14, Z15
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z15, Z17, Z6
-	VMULPS.BCST   128(R9)(R10*1), Z14, Z15
+	VMULPS.BCST   160(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z15, Z18, Z7
-	VMULPS.BCST   128(R9)(R10*2), Z14, Z15
+	VMULPS.BCST   160(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z15, Z19, Z8
-	VMULPS.BCST   128(R9)(R11*1), Z14, Z15
+	VMULPS.BCST   160(R9)(R11*1), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z15, Z20, Z9
-	VMULPS.BCST   128(R9)(R10*4), Z14, Z15
+	VMULPS.BCST   160(R9)(R10*4), Z14, Z15
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z15, Z21, Z10
-	VMULPS.BCST   128(R9)(R12*1), Z14, Z14
+	VMULPS.BCST   160(R9)(R12*1), Z14, Z14
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z14, Z22, Z11
 
 	// sub-block 2, scale 1
-	VPBROADCASTD   140(R9), Z15
-	VPBROADCASTD   136(R9), Z14
+	VPBROADCASTD   172(R9), Z15
+	VPBROADCASTD   168(R9), Z14
 	VPSUBD         Z15, Z14, Z14
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z15, Z14, Z14
-	VPBROADCASTD   140(R9)(R10*1), Z17
-	VPBROADCASTD   136(R9)(R10*1), Z15
+	VPBROADCASTD   172(R9)(R10*1), Z17
+	VPBROADCASTD   168(R9)(R10*1), Z15
 	VPSUBD         Z17, Z15, Z15
 	VPSRAD         $0x07, Z15, Z17
 	VPSRAD         $0x04, Z15, Z15
 	VPADDD         Z17, Z15, Z15
-	VPBROADCASTD   140(R9)(R10*2), Z18
-	VPBROADCASTD   136(R9)(R10*2), Z17
+	VPBROADCASTD   172(R9)(R10*2), Z18
+	VPBROADCASTD   168(R9)(R10*2), Z17
 	VPSUBD         Z18, Z17, Z17
 	VPSRAD         $0x07, Z17, Z18
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   140(R9)(R11*1), Z19
-	VPBROADCASTD   136(R9)(R11*1), Z18
+	VPBROADCASTD   172(R9)(R11*1), Z19
+	VPBROADCASTD   168(R9)(R11*1), Z18
 	VPSUBD         Z19, Z18, Z18
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
 	VPADDD         Z19, Z18, Z18
-	VPBROADCASTD   140(R9)(R10*4), Z20
-	VPBROADCASTD   136(R9)(R10*4), Z19
+	VPBROADCASTD   172(R9)(R10*4), Z20
+	VPBROADCASTD   168(R9)(R10*4), Z19
 	VPSUBD         Z20, Z19, Z19
 	VPSRAD         $0x07, Z19, Z20
 	VPSRAD         $0x04, Z19, Z19
 	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   140(R9)(R12*1), Z21
-	VPBROADCASTD   136(R9)(R12*1), Z20
+	VPBROADCASTD   172(R9)(R12*1), Z21
+	VPBROADCASTD   168(R9)(R12*1), Z20
 	VPSUBD         Z21, Z20, Z20
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
@@ -5943,56 +6448,56 @@ block:
 	PREFETCHT0     8512(R8)
 	VPSRLD         $0x01, 512(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  112(R9), Z21, Z14
-	VPDPBUSD.BCST  112(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  112(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  112(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  112(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  112(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST  144(R9), Z21, Z14
+	VPDPBUSD.BCST  144(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  144(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  144(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  144(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  144(R9)(R12*1), Z21, Z20
 	VPSLLD         $0x03, 512(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  116(R9), Z21, Z14
-	VPDPBUSD.BCST  116(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  116(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  116(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  116(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  116(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST  148(R9), Z21, Z14
+	VPDPBUSD.BCST  148(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  148(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  148(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  148(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  148(R9)(R12*1), Z21, Z20
 	VPSRLD         $0x03, 512(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  120(R9), Z16, Z14
-	VPDPBUSD.BCST  120(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  120(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  120(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  120(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  120(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST  152(R9), Z16, Z14
+	VPDPBUSD.BCST  152(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  152(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  152(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  152(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  152(R9)(R12*1), Z16, Z20
 	PREFETCHT0     8576(R8)
 	VPSLLD         $0x01, 512(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  124(R9), Z16, Z14
-	VPDPBUSD.BCST  124(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  124(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  124(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  124(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  124(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST  156(R9), Z16, Z14
+	VPDPBUSD.BCST  156(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  156(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  156(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  156(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  156(R9)(R12*1), Z16, Z20
 	VPSRLD         $0x14, (R8), Z13
 	VPERMPS        Z0, Z13, Z13
 	VMULPS         Z12, Z13, Z13
-	VMULPS.BCST    128(R9), Z13, Z16
+	VMULPS.BCST    160(R9), Z13, Z16
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z16, Z14, Z6
-	VMULPS.BCST    128(R9)(R10*1), Z13, Z14
+	VMULPS.BCST    160(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS      Z15, Z15
 	VFMADD231PS    Z14, Z15, Z7
-	VMULPS.BCST    128(R9)(R10*2), Z13, Z14
+	VMULPS.BCST    160(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z14, Z17, Z8
-	VMULPS.BCST    128(R9)(R11*1), Z13, Z14
+	VMULPS.BCST    160(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z14, Z18, Z9
-	VMULPS.BCST    128(R9)(R10*4), Z13, Z14
+	VMULPS.BCST    160(R9)(R10*4), Z13, Z14
 	VCVTDQ2PS      Z19, Z19
 	VFMADD231PS    Z14, Z19, Z10
-	VMULPS.BCST    128(R9)(R12*1), Z13, Z13
+	VMULPS.BCST    160(R9)(R12*1), Z13, Z13
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z13, Z20, Z11
 	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z13
@@ -6003,185 +6508,6 @@ block:
 	VPERMB         Z5, Z13, Z13
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  188(R9)(R10*1), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  188(R9)(R10*2), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  188(R9)(R11*1), Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  188(R9)(R10*4), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  188(R9)(R12*1), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPSRLD        $0x01, 576(R8), Z23
-	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 144(R9), Z23, Z17
-	VPDPBUSD.BCST 144(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 144(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 144(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 144(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 144(R9)(R12*1), Z23, Z22
-	VPSLLD        $0x03, 576(R8), Z23
-	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 148(R9), Z23, Z17
-	VPDPBUSD.BCST 148(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 148(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 148(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 148(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 148(R9)(R12*1), Z23, Z22
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 576(R8), Z14
-	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 152(R9), Z14, Z17
-	VPDPBUSD.BCST 152(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 152(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 152(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 152(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 152(R9)(R12*1), Z14, Z22
-	VPSLLD        $0x01, 576(R8), Z14
-	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 156(R9), Z14, Z17
-	VPDPBUSD.BCST 156(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 156(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 156(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 156(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 156(R9)(R12*1), Z14, Z22
-	VPSRLD        $0x18, (R8), Z14
-	VPERMPS       Z0, Z14, Z14
-	VMULPS        Z12, Z14, Z14
-	VMULPS.BCST   176(R9), Z14, Z15
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z15, Z17, Z6
-	VMULPS.BCST   176(R9)(R10*1), Z14, Z15
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z15, Z18, Z7
-	VMULPS.BCST   176(R9)(R10*2), Z14, Z15
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z15, Z19, Z8
-	VMULPS.BCST   176(R9)(R11*1), Z14, Z15
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z15, Z20, Z9
-	VMULPS.BCST   176(R9)(R10*4), Z14, Z15
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z15, Z21, Z10
-	VMULPS.BCST   176(R9)(R12*1), Z14, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z11
-
-	// sub-block 3, scale 1
-	VPBROADCASTD   188(R9), Z15
-	VPBROADCASTD   184(R9), Z14
-	VPSUBD         Z15, Z14, Z14
-	VPSRAD         $0x07, Z14, Z15
-	VPSRAD         $0x04, Z14, Z14
-	VPADDD         Z15, Z14, Z14
-	VPBROADCASTD   188(R9)(R10*1), Z17
-	VPBROADCASTD   184(R9)(R10*1), Z15
-	VPSUBD         Z17, Z15, Z15
-	VPSRAD         $0x07, Z15, Z17
-	VPSRAD         $0x04, Z15, Z15
-	VPADDD         Z17, Z15, Z15
-	VPBROADCASTD   188(R9)(R10*2), Z18
-	VPBROADCASTD   184(R9)(R10*2), Z17
-	VPSUBD         Z18, Z17, Z17
-	VPSRAD         $0x07, Z17, Z18
-	VPSRAD         $0x04, Z17, Z17
-	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   188(R9)(R11*1), Z19
-	VPBROADCASTD   184(R9)(R11*1), Z18
-	VPSUBD         Z19, Z18, Z18
-	VPSRAD         $0x07, Z18, Z19
-	VPSRAD         $0x04, Z18, Z18
-	VPADDD         Z19, Z18, Z18
-	VPBROADCASTD   188(R9)(R10*4), Z20
-	VPBROADCASTD   184(R9)(R10*4), Z19
-	VPSUBD         Z20, Z19, Z19
-	VPSRAD         $0x07, Z19, Z20
-	VPSRAD         $0x04, Z19, Z19
-	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   188(R9)(R12*1), Z21
-	VPBROADCASTD   184(R9)(R12*1), Z20
-	VPSUBD         Z21, Z20, Z20
-	VPSRAD         $0x07, Z20, Z21
-	VPSRAD         $0x04, Z20, Z20
-	VPADDD         Z21, Z20, Z20
-	VPSRLD         $0x01, 640(R8), Z21
-	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  160(R9), Z21, Z14
-	VPDPBUSD.BCST  160(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  160(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  160(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  160(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  160(R9)(R12*1), Z21, Z20
-	VPSLLD         $0x03, 640(R8), Z21
-	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  164(R9), Z21, Z14
-	VPDPBUSD.BCST  164(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  164(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  164(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  164(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  164(R9)(R12*1), Z21, Z20
-	PREFETCHT1     33280(R8)
-	PREFETCHT0     8704(R8)
-	VPSRLD         $0x03, 640(R8), Z16
-	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  168(R9), Z16, Z14
-	VPDPBUSD.BCST  168(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  168(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  168(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  168(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  168(R9)(R12*1), Z16, Z20
-	VPSLLD         $0x01, 640(R8), Z16
-	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  172(R9), Z16, Z14
-	VPDPBUSD.BCST  172(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  172(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  172(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  172(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  172(R9)(R12*1), Z16, Z20
-	VPSRLD         $0x1c, (R8), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z12, Z13, Z13
-	VMULPS.BCST    176(R9), Z13, Z16
-	VCVTDQ2PS      Z14, Z14
-	VFMADD231PS    Z16, Z14, Z6
-	VMULPS.BCST    176(R9)(R10*1), Z13, Z14
-	VCVTDQ2PS      Z15, Z15
-	VFMADD231PS    Z14, Z15, Z7
-	VMULPS.BCST    176(R9)(R10*2), Z13, Z14
-	VCVTDQ2PS      Z17, Z17
-	VFMADD231PS    Z14, Z17, Z8
-	VMULPS.BCST    176(R9)(R11*1), Z13, Z14
-	VCVTDQ2PS      Z18, Z18
-	VFMADD231PS    Z14, Z18, Z9
-	VMULPS.BCST    176(R9)(R10*4), Z13, Z14
-	VCVTDQ2PS      Z19, Z19
-	VFMADD231PS    Z14, Z19, Z10
-	VMULPS.BCST    176(R9)(R12*1), Z13, Z13
-	VCVTDQ2PS      Z20, Z20
-	VFMADD231PS    Z13, Z20, Z11
-	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB 128(R8), Z13, Z13
-	VPERMB         Z2, Z13, Z14
-	VPERMB         Z3, Z13, Z15
-	VPERMB         Z4, Z13, Z16
-	VPERMB         Z5, Z13, Z13
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
@@ -6206,7 +6532,7 @@ block:
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
-	VPSRLD        $0x01, 704(R8), Z23
+	VPSRLD        $0x01, 576(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
 	VPDPBUSD.BCST 192(R9), Z23, Z17
 	VPDPBUSD.BCST 192(R9)(R10*1), Z23, Z18
@@ -6214,8 +6540,7 @@ block:
 	VPDPBUSD.BCST 192(R9)(R11*1), Z23, Z20
 	VPDPBUSD.BCST 192(R9)(R10*4), Z23, Z21
 	VPDPBUSD.BCST 192(R9)(R12*1), Z23, Z22
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 704(R8), Z23
+	VPSLLD        $0x03, 576(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
 	VPDPBUSD.BCST 196(R9), Z23, Z17
 	VPDPBUSD.BCST 196(R9)(R10*1), Z23, Z18
@@ -6223,7 +6548,8 @@ block:
 	VPDPBUSD.BCST 196(R9)(R11*1), Z23, Z20
 	VPDPBUSD.BCST 196(R9)(R10*4), Z23, Z21
 	VPDPBUSD.BCST 196(R9)(R12*1), Z23, Z22
-	VPSRLD        $0x03, 704(R8), Z14
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 576(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
 	VPDPBUSD.BCST 200(R9), Z14, Z17
 	VPDPBUSD.BCST 200(R9)(R10*1), Z14, Z18
@@ -6231,7 +6557,7 @@ block:
 	VPDPBUSD.BCST 200(R9)(R11*1), Z14, Z20
 	VPDPBUSD.BCST 200(R9)(R10*4), Z14, Z21
 	VPDPBUSD.BCST 200(R9)(R12*1), Z14, Z22
-	VPSLLD        $0x01, 704(R8), Z14
+	VPSLLD        $0x01, 576(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
 	VPDPBUSD.BCST 204(R9), Z14, Z17
 	VPDPBUSD.BCST 204(R9)(R10*1), Z14, Z18
@@ -6239,7 +6565,7 @@ block:
 	VPDPBUSD.BCST 204(R9)(R11*1), Z14, Z20
 	VPDPBUSD.BCST 204(R9)(R10*4), Z14, Z21
 	VPDPBUSD.BCST 204(R9)(R12*1), Z14, Z22
-	VMOVDQU32     64(R8), Z14
+	VPSRLD        $0x18, (R8), Z14
 	VPERMPS       Z0, Z14, Z14
 	VMULPS        Z12, Z14, Z14
 	VMULPS.BCST   224(R9), Z14, Z15
@@ -6261,7 +6587,7 @@ block:
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z14, Z22, Z11
 
-	// sub-block 4, scale 1
+	// sub-block 3, scale 1
 	VPBROADCASTD   236(R9), Z15
 	VPBROADCASTD   232(R9), Z14
 	VPSUBD         Z15, Z14, Z14
@@ -6298,7 +6624,7 @@ block:
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
 	VPADDD         Z21, Z20, Z20
-	VPSRLD         $0x01, 768(R8), Z21
+	VPSRLD         $0x01, 640(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
 	VPDPBUSD.BCST  208(R9), Z21, Z14
 	VPDPBUSD.BCST  208(R9)(R10*1), Z21, Z15
@@ -6306,8 +6632,7 @@ block:
 	VPDPBUSD.BCST  208(R9)(R11*1), Z21, Z18
 	VPDPBUSD.BCST  208(R9)(R10*4), Z21, Z19
 	VPDPBUSD.BCST  208(R9)(R12*1), Z21, Z20
-	PREFETCHT0     8832(R8)
-	VPSLLD         $0x03, 768(R8), Z21
+	VPSLLD         $0x03, 640(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
 	VPDPBUSD.BCST  212(R9), Z21, Z14
 	VPDPBUSD.BCST  212(R9)(R10*1), Z21, Z15
@@ -6315,7 +6640,9 @@ block:
 	VPDPBUSD.BCST  212(R9)(R11*1), Z21, Z18
 	VPDPBUSD.BCST  212(R9)(R10*4), Z21, Z19
 	VPDPBUSD.BCST  212(R9)(R12*1), Z21, Z20
-	VPSRLD         $0x03, 768(R8), Z16
+	PREFETCHT1     33280(R8)
+	PREFETCHT0     8704(R8)
+	VPSRLD         $0x03, 640(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
 	VPDPBUSD.BCST  216(R9), Z16, Z14
 	VPDPBUSD.BCST  216(R9)(R10*1), Z16, Z15
@@ -6323,7 +6650,7 @@ block:
 	VPDPBUSD.BCST  216(R9)(R11*1), Z16, Z18
 	VPDPBUSD.BCST  216(R9)(R10*4), Z16, Z19
 	VPDPBUSD.BCST  216(R9)(R12*1), Z16, Z20
-	VPSLLD         $0x01, 768(R8), Z16
+	VPSLLD         $0x01, 640(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
 	VPDPBUSD.BCST  220(R9), Z16, Z14
 	VPDPBUSD.BCST  220(R9)(R10*1), Z16, Z15
@@ -6331,7 +6658,7 @@ block:
 	VPDPBUSD.BCST  220(R9)(R11*1), Z16, Z18
 	VPDPBUSD.BCST  220(R9)(R10*4), Z16, Z19
 	VPDPBUSD.BCST  220(R9)(R12*1), Z16, Z20
-	VPSRLD         $0x04, 64(R8), Z13
+	VPSRLD         $0x1c, (R8), Z13
 	VPERMPS        Z0, Z13, Z13
 	VMULPS         Z12, Z13, Z13
 	VMULPS.BCST    224(R9), Z13, Z16
@@ -6352,6 +6679,184 @@ block:
 	VMULPS.BCST    224(R9)(R12*1), Z13, Z13
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z13, Z20, Z11
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  300(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  300(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  300(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  300(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  300(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  300(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPSRLD        $0x01, 704(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 256(R9), Z23, Z17
+	VPDPBUSD.BCST 256(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 256(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 256(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 256(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 256(R9)(R12*1), Z23, Z22
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 704(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 260(R9), Z23, Z17
+	VPDPBUSD.BCST 260(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 260(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 260(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 260(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 260(R9)(R12*1), Z23, Z22
+	VPSRLD        $0x03, 704(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 264(R9), Z14, Z17
+	VPDPBUSD.BCST 264(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 264(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 264(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 264(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 264(R9)(R12*1), Z14, Z22
+	VPSLLD        $0x01, 704(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 268(R9), Z14, Z17
+	VPDPBUSD.BCST 268(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 268(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 268(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 268(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 268(R9)(R12*1), Z14, Z22
+	VMOVDQU32     64(R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   288(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   288(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   288(R9)(R10*2), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   288(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   288(R9)(R10*4), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   288(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   300(R9), Z15
+	VPBROADCASTD   296(R9), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPBROADCASTD   300(R9)(R10*1), Z17
+	VPBROADCASTD   296(R9)(R10*1), Z15
+	VPSUBD         Z17, Z15, Z15
+	VPSRAD         $0x07, Z15, Z17
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z17, Z15, Z15
+	VPBROADCASTD   300(R9)(R10*2), Z18
+	VPBROADCASTD   296(R9)(R10*2), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   300(R9)(R11*1), Z19
+	VPBROADCASTD   296(R9)(R11*1), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPBROADCASTD   300(R9)(R10*4), Z20
+	VPBROADCASTD   296(R9)(R10*4), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   300(R9)(R12*1), Z21
+	VPBROADCASTD   296(R9)(R12*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPSRLD         $0x01, 768(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  272(R9), Z21, Z14
+	VPDPBUSD.BCST  272(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  272(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  272(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  272(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  272(R9)(R12*1), Z21, Z20
+	PREFETCHT0     8832(R8)
+	VPSLLD         $0x03, 768(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  276(R9), Z21, Z14
+	VPDPBUSD.BCST  276(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  276(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  276(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  276(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  276(R9)(R12*1), Z21, Z20
+	VPSRLD         $0x03, 768(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  280(R9), Z16, Z14
+	VPDPBUSD.BCST  280(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  280(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  280(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  280(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  280(R9)(R12*1), Z16, Z20
+	VPSLLD         $0x01, 768(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  284(R9), Z16, Z14
+	VPDPBUSD.BCST  284(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  284(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  284(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  284(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  284(R9)(R12*1), Z16, Z20
+	VPSRLD         $0x04, 64(R8), Z13
+	VPERMPS        Z0, Z13, Z13
+	VMULPS         Z12, Z13, Z13
+	VMULPS.BCST    288(R9), Z13, Z16
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z16, Z14, Z6
+	VMULPS.BCST    288(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z14, Z15, Z7
+	VMULPS.BCST    288(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z14, Z17, Z8
+	VMULPS.BCST    288(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z14, Z18, Z9
+	VMULPS.BCST    288(R9)(R10*4), Z13, Z14
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z14, Z19, Z10
+	VMULPS.BCST    288(R9)(R12*1), Z13, Z13
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z13, Z20, Z11
 	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z13
 	VPMULTISHIFTQB 128(R8), Z13, Z13
 	VPERMB         Z2, Z13, Z14
@@ -6360,176 +6865,176 @@ block:
 	VPERMB         Z5, Z13, Z13
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z17
+	VPBROADCASTD  364(R9), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  284(R9)(R10*1), Z18
+	VPBROADCASTD  364(R9)(R10*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  284(R9)(R10*2), Z19
+	VPBROADCASTD  364(R9)(R10*2), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  284(R9)(R11*1), Z20
+	VPBROADCASTD  364(R9)(R11*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  284(R9)(R10*4), Z21
+	VPBROADCASTD  364(R9)(R10*4), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  284(R9)(R12*1), Z22
+	VPBROADCASTD  364(R9)(R12*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
 	PREFETCHT0    8896(R8)
 	VPSRLD        $0x01, 832(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 240(R9), Z23, Z17
-	VPDPBUSD.BCST 240(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 240(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 240(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 240(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 240(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 320(R9), Z23, Z17
+	VPDPBUSD.BCST 320(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 320(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 320(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 320(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 320(R9)(R12*1), Z23, Z22
 	VPSLLD        $0x03, 832(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 244(R9), Z23, Z17
-	VPDPBUSD.BCST 244(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 244(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 244(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 244(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 244(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 324(R9), Z23, Z17
+	VPDPBUSD.BCST 324(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 324(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 324(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 324(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 324(R9)(R12*1), Z23, Z22
 	VPSRLD        $0x03, 832(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 248(R9), Z14, Z17
-	VPDPBUSD.BCST 248(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 248(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 248(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 248(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 248(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 328(R9), Z14, Z17
+	VPDPBUSD.BCST 328(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 328(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 328(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 328(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 328(R9)(R12*1), Z14, Z22
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
 	VPSLLD        $0x01, 832(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 252(R9), Z14, Z17
-	VPDPBUSD.BCST 252(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 252(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 252(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 252(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 252(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 332(R9), Z14, Z17
+	VPDPBUSD.BCST 332(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 332(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 332(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 332(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 332(R9)(R12*1), Z14, Z22
 	VPSRLD        $0x08, 64(R8), Z14
 	VPERMPS       Z0, Z14, Z14
 	VMULPS        Z12, Z14, Z14
-	VMULPS.BCST   272(R9), Z14, Z15
+	VMULPS.BCST   352(R9), Z14, Z15
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z15, Z17, Z6
-	VMULPS.BCST   272(R9)(R10*1), Z14, Z15
+	VMULPS.BCST   352(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z15, Z18, Z7
-	VMULPS.BCST   272(R9)(R10*2), Z14, Z15
+	VMULPS.BCST   352(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z15, Z19, Z8
-	VMULPS.BCST   272(R9)(R11*1), Z14, Z15
+	VMULPS.BCST   352(R9)(R11*1), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z15, Z20, Z9
-	VMULPS.BCST   272(R9)(R10*4), Z14, Z15
+	VMULPS.BCST   352(R9)(R10*4), Z14, Z15
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z15, Z21, Z10
-	VMULPS.BCST   272(R9)(R12*1), Z14, Z14
+	VMULPS.BCST   352(R9)(R12*1), Z14, Z14
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z14, Z22, Z11
 
 	// sub-block 5, scale 1
-	VPBROADCASTD   284(R9), Z15
-	VPBROADCASTD   280(R9), Z14
+	VPBROADCASTD   364(R9), Z15
+	VPBROADCASTD   360(R9), Z14
 	VPSUBD         Z15, Z14, Z14
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z15, Z14, Z14
-	VPBROADCASTD   284(R9)(R10*1), Z17
-	VPBROADCASTD   280(R9)(R10*1), Z15
+	VPBROADCASTD   364(R9)(R10*1), Z17
+	VPBROADCASTD   360(R9)(R10*1), Z15
 	VPSUBD         Z17, Z15, Z15
 	VPSRAD         $0x07, Z15, Z17
 	VPSRAD         $0x04, Z15, Z15
 	VPADDD         Z17, Z15, Z15
-	VPBROADCASTD   284(R9)(R10*2), Z18
-	VPBROADCASTD   280(R9)(R10*2), Z17
+	VPBROADCASTD   364(R9)(R10*2), Z18
+	VPBROADCASTD   360(R9)(R10*2), Z17
 	VPSUBD         Z18, Z17, Z17
 	VPSRAD         $0x07, Z17, Z18
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   284(R9)(R11*1), Z19
-	VPBROADCASTD   280(R9)(R11*1), Z18
+	VPBROADCASTD   364(R9)(R11*1), Z19
+	VPBROADCASTD   360(R9)(R11*1), Z18
 	VPSUBD         Z19, Z18, Z18
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
 	VPADDD         Z19, Z18, Z18
-	VPBROADCASTD   284(R9)(R10*4), Z20
-	VPBROADCASTD   280(R9)(R10*4), Z19
+	VPBROADCASTD   364(R9)(R10*4), Z20
+	VPBROADCASTD   360(R9)(R10*4), Z19
 	VPSUBD         Z20, Z19, Z19
 	VPSRAD         $0x07, Z19, Z20
 	VPSRAD         $0x04, Z19, Z19
 	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   284(R9)(R12*1), Z21
-	VPBROADCASTD   280(R9)(R12*1), Z20
+	VPBROADCASTD   364(R9)(R12*1), Z21
+	VPBROADCASTD   360(R9)(R12*1), Z20
 	VPSUBD         Z21, Z20, Z20
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
 	VPADDD         Z21, Z20, Z20
 	VPSRLD         $0x01, 896(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  256(R9), Z21, Z14
-	VPDPBUSD.BCST  256(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  256(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  256(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  256(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  256(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST  336(R9), Z21, Z14
+	VPDPBUSD.BCST  336(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  336(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  336(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  336(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  336(R9)(R12*1), Z21, Z20
 	VPSLLD         $0x03, 896(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  260(R9), Z21, Z14
-	VPDPBUSD.BCST  260(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  260(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  260(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  260(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  260(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST  340(R9), Z21, Z14
+	VPDPBUSD.BCST  340(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  340(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  340(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  340(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  340(R9)(R12*1), Z21, Z20
 	VPSRLD         $0x03, 896(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  264(R9), Z16, Z14
-	VPDPBUSD.BCST  264(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  264(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  264(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  264(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  264(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST  344(R9), Z16, Z14
+	VPDPBUSD.BCST  344(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  344(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  344(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  344(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  344(R9)(R12*1), Z16, Z20
 	PREFETCHT0     9024(R8)
 	VPSLLD         $0x01, 896(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  268(R9), Z16, Z14
-	VPDPBUSD.BCST  268(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  268(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  268(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  268(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  268(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST  348(R9), Z16, Z14
+	VPDPBUSD.BCST  348(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  348(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  348(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  348(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  348(R9)(R12*1), Z16, Z20
 	VPSRLD         $0x0c, 64(R8), Z13
 	VPERMPS        Z0, Z13, Z13
 	VMULPS         Z12, Z13, Z13
-	VMULPS.BCST    272(R9), Z13, Z16
+	VMULPS.BCST    352(R9), Z13, Z16
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z16, Z14, Z6
-	VMULPS.BCST    272(R9)(R10*1), Z13, Z14
+	VMULPS.BCST    352(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS      Z15, Z15
 	VFMADD231PS    Z14, Z15, Z7
-	VMULPS.BCST    272(R9)(R10*2), Z13, Z14
+	VMULPS.BCST    352(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z14, Z17, Z8
-	VMULPS.BCST    272(R9)(R11*1), Z13, Z14
+	VMULPS.BCST    352(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z14, Z18, Z9
-	VMULPS.BCST    272(R9)(R10*4), Z13, Z14
+	VMULPS.BCST    352(R9)(R10*4), Z13, Z14
 	VCVTDQ2PS      Z19, Z19
 	VFMADD231PS    Z14, Z19, Z10
-	VMULPS.BCST    272(R9)(R12*1), Z13, Z13
+	VMULPS.BCST    352(R9)(R12*1), Z13, Z13
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z13, Z20, Z11
 	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z13
@@ -6540,174 +7045,174 @@ block:
 	VPERMB         Z5, Z13, Z13
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z17
+	VPBROADCASTD  428(R9), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  332(R9)(R10*1), Z18
+	VPBROADCASTD  428(R9)(R10*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  332(R9)(R10*2), Z19
+	VPBROADCASTD  428(R9)(R10*2), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  332(R9)(R11*1), Z20
+	VPBROADCASTD  428(R9)(R11*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  332(R9)(R10*4), Z21
+	VPBROADCASTD  428(R9)(R10*4), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  332(R9)(R12*1), Z22
+	VPBROADCASTD  428(R9)(R12*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
 	VPSRLD        $0x01, 960(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 288(R9), Z23, Z17
-	VPDPBUSD.BCST 288(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 288(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 288(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 288(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 288(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 384(R9), Z23, Z17
+	VPDPBUSD.BCST 384(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 384(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 384(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 384(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 384(R9)(R12*1), Z23, Z22
 	VPSLLD        $0x03, 960(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 292(R9), Z23, Z17
-	VPDPBUSD.BCST 292(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 292(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 292(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 292(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 292(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 388(R9), Z23, Z17
+	VPDPBUSD.BCST 388(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 388(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 388(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 388(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 388(R9)(R12*1), Z23, Z22
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x03, 960(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 296(R9), Z14, Z17
-	VPDPBUSD.BCST 296(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 296(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 296(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 296(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 296(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 392(R9), Z14, Z17
+	VPDPBUSD.BCST 392(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 392(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 392(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 392(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 392(R9)(R12*1), Z14, Z22
 	VPSLLD        $0x01, 960(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 300(R9), Z14, Z17
-	VPDPBUSD.BCST 300(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 300(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 300(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 300(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 300(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 396(R9), Z14, Z17
+	VPDPBUSD.BCST 396(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 396(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 396(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 396(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 396(R9)(R12*1), Z14, Z22
 	VPSRLD        $0x10, 64(R8), Z14
 	VPERMPS       Z0, Z14, Z14
 	VMULPS        Z12, Z14, Z14
-	VMULPS.BCST   320(R9), Z14, Z15
+	VMULPS.BCST   416(R9), Z14, Z15
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z15, Z17, Z6
-	VMULPS.BCST   320(R9)(R10*1), Z14, Z15
+	VMULPS.BCST   416(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z15, Z18, Z7
-	VMULPS.BCST   320(R9)(R10*2), Z14, Z15
+	VMULPS.BCST   416(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z15, Z19, Z8
-	VMULPS.BCST   320(R9)(R11*1), Z14, Z15
+	VMULPS.BCST   416(R9)(R11*1), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z15, Z20, Z9
-	VMULPS.BCST   320(R9)(R10*4), Z14, Z15
+	VMULPS.BCST   416(R9)(R10*4), Z14, Z15
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z15, Z21, Z10
-	VMULPS.BCST   320(R9)(R12*1), Z14, Z14
+	VMULPS.BCST   416(R9)(R12*1), Z14, Z14
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z14, Z22, Z11
 
 	// sub-block 6, scale 1
-	VPBROADCASTD   332(R9), Z15
-	VPBROADCASTD   328(R9), Z14
+	VPBROADCASTD   428(R9), Z15
+	VPBROADCASTD   424(R9), Z14
 	VPSUBD         Z15, Z14, Z14
 	VPSRAD         $0x07, Z14, Z15
 	VPSRAD         $0x04, Z14, Z14
 	VPADDD         Z15, Z14, Z14
-	VPBROADCASTD   332(R9)(R10*1), Z17
-	VPBROADCASTD   328(R9)(R10*1), Z15
+	VPBROADCASTD   428(R9)(R10*1), Z17
+	VPBROADCASTD   424(R9)(R10*1), Z15
 	VPSUBD         Z17, Z15, Z15
 	VPSRAD         $0x07, Z15, Z17
 	VPSRAD         $0x04, Z15, Z15
 	VPADDD         Z17, Z15, Z15
-	VPBROADCASTD   332(R9)(R10*2), Z18
-	VPBROADCASTD   328(R9)(R10*2), Z17
+	VPBROADCASTD   428(R9)(R10*2), Z18
+	VPBROADCASTD   424(R9)(R10*2), Z17
 	VPSUBD         Z18, Z17, Z17
 	VPSRAD         $0x07, Z17, Z18
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z18, Z17, Z17
-	VPBROADCASTD   332(R9)(R11*1), Z19
-	VPBROADCASTD   328(R9)(R11*1), Z18
+	VPBROADCASTD   428(R9)(R11*1), Z19
+	VPBROADCASTD   424(R9)(R11*1), Z18
 	VPSUBD         Z19, Z18, Z18
 	VPSRAD         $0x07, Z18, Z19
 	VPSRAD         $0x04, Z18, Z18
 	VPADDD         Z19, Z18, Z18
-	VPBROADCASTD   332(R9)(R10*4), Z20
-	VPBROADCASTD   328(R9)(R10*4), Z19
+	VPBROADCASTD   428(R9)(R10*4), Z20
+	VPBROADCASTD   424(R9)(R10*4), Z19
 	VPSUBD         Z20, Z19, Z19
 	VPSRAD         $0x07, Z19, Z20
 	VPSRAD         $0x04, Z19, Z19
 	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   332(R9)(R12*1), Z21
-	VPBROADCASTD   328(R9)(R12*1), Z20
+	VPBROADCASTD   428(R9)(R12*1), Z21
+	VPBROADCASTD   424(R9)(R12*1), Z20
 	VPSUBD         Z21, Z20, Z20
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
 	VPADDD         Z21, Z20, Z20
 	VPSRLD         $0x01, 1024(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  304(R9), Z21, Z14
-	VPDPBUSD.BCST  304(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  304(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  304(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  304(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  304(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST  400(R9), Z21, Z14
+	VPDPBUSD.BCST  400(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  400(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  400(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  400(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  400(R9)(R12*1), Z21, Z20
 	PREFETCHT0     9152(R8)
 	VPSLLD         $0x03, 1024(R8), Z21
 	VPTERNLOGD     $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST  308(R9), Z21, Z14
-	VPDPBUSD.BCST  308(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST  308(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST  308(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST  308(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST  308(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST  404(R9), Z21, Z14
+	VPDPBUSD.BCST  404(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  404(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  404(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  404(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  404(R9)(R12*1), Z21, Z20
 	VPSRLD         $0x03, 1024(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  312(R9), Z16, Z14
-	VPDPBUSD.BCST  312(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  312(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  312(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  312(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  312(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST  408(R9), Z16, Z14
+	VPDPBUSD.BCST  408(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  408(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  408(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  408(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  408(R9)(R12*1), Z16, Z20
 	VPSLLD         $0x01, 1024(R8), Z16
 	VPTERNLOGD     $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST  316(R9), Z16, Z14
-	VPDPBUSD.BCST  316(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST  316(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST  316(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST  316(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST  316(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST  412(R9), Z16, Z14
+	VPDPBUSD.BCST  412(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  412(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  412(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  412(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  412(R9)(R12*1), Z16, Z20
 	VPSRLD         $0x14, 64(R8), Z13
 	VPERMPS        Z0, Z13, Z13
 	VMULPS         Z12, Z13, Z13
-	VMULPS.BCST    320(R9), Z13, Z16
+	VMULPS.BCST    416(R9), Z13, Z16
 	VCVTDQ2PS      Z14, Z14
 	VFMADD231PS    Z16, Z14, Z6
-	VMULPS.BCST    320(R9)(R10*1), Z13, Z14
+	VMULPS.BCST    416(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS      Z15, Z15
 	VFMADD231PS    Z14, Z15, Z7
-	VMULPS.BCST    320(R9)(R10*2), Z13, Z14
+	VMULPS.BCST    416(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z14, Z17, Z8
-	VMULPS.BCST    320(R9)(R11*1), Z13, Z14
+	VMULPS.BCST    416(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS      Z18, Z18
 	VFMADD231PS    Z14, Z18, Z9
-	VMULPS.BCST    320(R9)(R10*4), Z13, Z14
+	VMULPS.BCST    416(R9)(R10*4), Z13, Z14
 	VCVTDQ2PS      Z19, Z19
 	VFMADD231PS    Z14, Z19, Z10
-	VMULPS.BCST    320(R9)(R12*1), Z13, Z13
+	VMULPS.BCST    416(R9)(R12*1), Z13, Z13
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z13, Z20, Z11
 	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z13
@@ -6718,119 +7223,119 @@ block:
 	VPERMB         Z5, Z13, Z13
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z17
+	VPBROADCASTD  492(R9), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  380(R9)(R10*1), Z18
+	VPBROADCASTD  492(R9)(R10*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  380(R9)(R10*2), Z19
+	VPBROADCASTD  492(R9)(R10*2), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  380(R9)(R11*1), Z20
+	VPBROADCASTD  492(R9)(R11*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  380(R9)(R10*4), Z21
+	VPBROADCASTD  492(R9)(R10*4), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  380(R9)(R12*1), Z22
+	VPBROADCASTD  492(R9)(R12*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
 	VPSRLD        $0x01, 1088(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 336(R9), Z23, Z17
-	VPDPBUSD.BCST 336(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 336(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 336(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 336(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 336(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 448(R9), Z23, Z17
+	VPDPBUSD.BCST 448(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 448(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 448(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 448(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 448(R9)(R12*1), Z23, Z22
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x03, 1088(R8), Z23
 	VPTERNLOGD    $0xea, Z14, Z1, Z23
-	VPDPBUSD.BCST 340(R9), Z23, Z17
-	VPDPBUSD.BCST 340(R9)(R10*1), Z23, Z18
-	VPDPBUSD.BCST 340(R9)(R10*2), Z23, Z19
-	VPDPBUSD.BCST 340(R9)(R11*1), Z23, Z20
-	VPDPBUSD.BCST 340(R9)(R10*4), Z23, Z21
-	VPDPBUSD.BCST 340(R9)(R12*1), Z23, Z22
+	VPDPBUSD.BCST 452(R9), Z23, Z17
+	VPDPBUSD.BCST 452(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 452(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 452(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 452(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 452(R9)(R12*1), Z23, Z22
 	VPSRLD        $0x03, 1088(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 344(R9), Z14, Z17
-	VPDPBUSD.BCST 344(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 344(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 344(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 344(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 344(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 456(R9), Z14, Z17
+	VPDPBUSD.BCST 456(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 456(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 456(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 456(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 456(R9)(R12*1), Z14, Z22
 	VPSLLD        $0x01, 1088(R8), Z14
 	VPTERNLOGD    $0xea, Z15, Z1, Z14
-	VPDPBUSD.BCST 348(R9), Z14, Z17
-	VPDPBUSD.BCST 348(R9)(R10*1), Z14, Z18
-	VPDPBUSD.BCST 348(R9)(R10*2), Z14, Z19
-	VPDPBUSD.BCST 348(R9)(R11*1), Z14, Z20
-	VPDPBUSD.BCST 348(R9)(R10*4), Z14, Z21
-	VPDPBUSD.BCST 348(R9)(R12*1), Z14, Z22
+	VPDPBUSD.BCST 460(R9), Z14, Z17
+	VPDPBUSD.BCST 460(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 460(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 460(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 460(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 460(R9)(R12*1), Z14, Z22
 	VPSRLD        $0x18, 64(R8), Z14
 	VPERMPS       Z0, Z14, Z14
 	VMULPS        Z12, Z14, Z14
-	VMULPS.BCST   368(R9), Z14, Z15
+	VMULPS.BCST   480(R9), Z14, Z15
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z15, Z17, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z14, Z15
+	VMULPS.BCST   480(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z15, Z18, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z14, Z15
+	VMULPS.BCST   480(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z15, Z19, Z8
-	VMULPS.BCST   368(R9)(R11*1), Z14, Z15
+	VMULPS.BCST   480(R9)(R11*1), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z15, Z20, Z9
-	VMULPS.BCST   368(R9)(R10*4), Z14, Z15
+	VMULPS.BCST   480(R9)(R10*4), Z14, Z15
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z15, Z21, Z10
-	VMULPS.BCST   368(R9)(R12*1), Z14, Z14
+	VMULPS.BCST   480(R9)(R12*1), Z14, Z14
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z14, Z22, Z11
 
 	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z15
-	VPBROADCASTD  376(R9), Z14
+	VPBROADCASTD  492(R9), Z15
+	VPBROADCASTD  488(R9), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  380(R9)(R10*1), Z17
-	VPBROADCASTD  376(R9)(R10*1), Z15
+	VPBROADCASTD  492(R9)(R10*1), Z17
+	VPBROADCASTD  488(R9)(R10*1), Z15
 	VPSUBD        Z17, Z15, Z15
 	VPSRAD        $0x07, Z15, Z17
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z17, Z15, Z15
-	VPBROADCASTD  380(R9)(R10*2), Z18
-	VPBROADCASTD  376(R9)(R10*2), Z17
+	VPBROADCASTD  492(R9)(R10*2), Z18
+	VPBROADCASTD  488(R9)(R10*2), Z17
 	VPSUBD        Z18, Z17, Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  380(R9)(R11*1), Z19
-	VPBROADCASTD  376(R9)(R11*1), Z18
+	VPBROADCASTD  492(R9)(R11*1), Z19
+	VPBROADCASTD  488(R9)(R11*1), Z18
 	VPSUBD        Z19, Z18, Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  380(R9)(R10*4), Z20
-	VPBROADCASTD  376(R9)(R10*4), Z19
+	VPBROADCASTD  492(R9)(R10*4), Z20
+	VPBROADCASTD  488(R9)(R10*4), Z19
 	VPSUBD        Z20, Z19, Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  380(R9)(R12*1), Z21
-	VPBROADCASTD  376(R9)(R12*1), Z20
+	VPBROADCASTD  492(R9)(R12*1), Z21
+	VPBROADCASTD  488(R9)(R12*1), Z20
 	VPSUBD        Z21, Z20, Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
@@ -6838,59 +7343,59 @@ block:
 	PREFETCHT0    9280(R8)
 	VPSRLD        $0x01, 1152(R8), Z21
 	VPTERNLOGD    $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST 352(R9), Z21, Z14
-	VPDPBUSD.BCST 352(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST 352(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST 352(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST 352(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST 352(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST 464(R9), Z21, Z14
+	VPDPBUSD.BCST 464(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST 464(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST 464(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST 464(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST 464(R9)(R12*1), Z21, Z20
 	VPSLLD        $0x03, 1152(R8), Z21
 	VPTERNLOGD    $0xea, Z16, Z1, Z21
-	VPDPBUSD.BCST 356(R9), Z21, Z14
-	VPDPBUSD.BCST 356(R9)(R10*1), Z21, Z15
-	VPDPBUSD.BCST 356(R9)(R10*2), Z21, Z17
-	VPDPBUSD.BCST 356(R9)(R11*1), Z21, Z18
-	VPDPBUSD.BCST 356(R9)(R10*4), Z21, Z19
-	VPDPBUSD.BCST 356(R9)(R12*1), Z21, Z20
+	VPDPBUSD.BCST 468(R9), Z21, Z14
+	VPDPBUSD.BCST 468(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST 468(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST 468(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST 468(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST 468(R9)(R12*1), Z21, Z20
 	VPSRLD        $0x03, 1152(R8), Z16
 	VPTERNLOGD    $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST 360(R9), Z16, Z14
-	VPDPBUSD.BCST 360(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST 360(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST 360(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST 360(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST 360(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST 472(R9), Z16, Z14
+	VPDPBUSD.BCST 472(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST 472(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST 472(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST 472(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST 472(R9)(R12*1), Z16, Z20
 	PREFETCHT0    9344(R8)
 	VPSLLD        $0x01, 1152(R8), Z16
 	VPTERNLOGD    $0xea, Z13, Z1, Z16
-	VPDPBUSD.BCST 364(R9), Z16, Z14
-	VPDPBUSD.BCST 364(R9)(R10*1), Z16, Z15
-	VPDPBUSD.BCST 364(R9)(R10*2), Z16, Z17
-	VPDPBUSD.BCST 364(R9)(R11*1), Z16, Z18
-	VPDPBUSD.BCST 364(R9)(R10*4), Z16, Z19
-	VPDPBUSD.BCST 364(R9)(R12*1), Z16, Z20
+	VPDPBUSD.BCST 476(R9), Z16, Z14
+	VPDPBUSD.BCST 476(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST 476(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST 476(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST 476(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST 476(R9)(R12*1), Z16, Z20
 	VPSRLD        $0x1c, 64(R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   368(R9), Z13, Z12
+	VMULPS.BCST   480(R9), Z13, Z12
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z12, Z14, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z13, Z12
+	VMULPS.BCST   480(R9)(R10*1), Z13, Z12
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z12, Z15, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z13, Z12
+	VMULPS.BCST   480(R9)(R10*2), Z13, Z12
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z12, Z17, Z8
-	VMULPS.BCST   368(R9)(R11*1), Z13, Z12
+	VMULPS.BCST   480(R9)(R11*1), Z13, Z12
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z12, Z18, Z9
-	VMULPS.BCST   368(R9)(R10*4), Z13, Z12
+	VMULPS.BCST   480(R9)(R10*4), Z13, Z12
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z12, Z19, Z10
-	VMULPS.BCST   368(R9)(R12*1), Z13, Z12
+	VMULPS.BCST   480(R9)(R12*1), Z13, Z12
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z12, Z20, Z11
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x000004c0, R8
 	DECQ          R13
@@ -7186,222 +7691,222 @@ block:
 	VPERMB         Z5, Z15, Z15
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z19
+	VPBROADCASTD  108(R9), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  92(R9)(R10*1), Z20
+	VPBROADCASTD  108(R9)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  92(R9)(R10*2), Z21
+	VPBROADCASTD  108(R9)(R10*2), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  92(R9)(R11*1), Z22
+	VPBROADCASTD  108(R9)(R11*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  92(R9)(R10*4), Z23
+	VPBROADCASTD  108(R9)(R10*4), Z23
 	VPSRAD        $0x07, Z23, Z24
 	VPSRAD        $0x04, Z23, Z23
 	VPADDD        Z24, Z23, Z23
-	VPBROADCASTD  92(R9)(R12*1), Z24
+	VPBROADCASTD  108(R9)(R12*1), Z24
 	VPSRAD        $0x07, Z24, Z25
 	VPSRAD        $0x04, Z24, Z24
 	VPADDD        Z25, Z24, Z24
-	VPBROADCASTD  92(R13), Z25
+	VPBROADCASTD  108(R13), Z25
 	VPSRAD        $0x07, Z25, Z26
 	VPSRAD        $0x04, Z25, Z25
 	VPADDD        Z26, Z25, Z25
-	VPBROADCASTD  92(R13)(R10*1), Z26
+	VPBROADCASTD  108(R13)(R10*1), Z26
 	VPSRAD        $0x07, Z26, Z27
 	VPSRAD        $0x04, Z26, Z26
 	VPADDD        Z27, Z26, Z26
 	VPSRLD        $0x01, 320(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 48(R9), Z27, Z19
-	VPDPBUSD.BCST 48(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 48(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 48(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 48(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 48(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 48(R13), Z27, Z25
-	VPDPBUSD.BCST 48(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 64(R9), Z27, Z19
+	VPDPBUSD.BCST 64(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 64(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 64(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 64(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 64(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 64(R13), Z27, Z25
+	VPDPBUSD.BCST 64(R13)(R10*1), Z27, Z26
 	VPSLLD        $0x03, 320(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 52(R9), Z27, Z19
-	VPDPBUSD.BCST 52(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 52(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 52(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 52(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 52(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 52(R13), Z27, Z25
-	VPDPBUSD.BCST 52(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 68(R9), Z27, Z19
+	VPDPBUSD.BCST 68(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 68(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 68(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 68(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 68(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 68(R13), Z27, Z25
+	VPDPBUSD.BCST 68(R13)(R10*1), Z27, Z26
 	PREFETCHT0    8320(R8)
 	VPSRLD        $0x03, 320(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 56(R9), Z16, Z19
-	VPDPBUSD.BCST 56(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 56(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 56(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 56(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 56(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 56(R13), Z16, Z25
-	VPDPBUSD.BCST 56(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 72(R9), Z16, Z19
+	VPDPBUSD.BCST 72(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 72(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 72(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 72(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 72(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 72(R13), Z16, Z25
+	VPDPBUSD.BCST 72(R13)(R10*1), Z16, Z26
 	VPSLLD        $0x01, 320(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 60(R9), Z16, Z19
-	VPDPBUSD.BCST 60(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 60(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 60(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 60(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 60(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 60(R13), Z16, Z25
-	VPDPBUSD.BCST 60(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 76(R9), Z16, Z19
+	VPDPBUSD.BCST 76(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 76(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 76(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 76(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 76(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 76(R13), Z16, Z25
+	VPDPBUSD.BCST 76(R13)(R10*1), Z16, Z26
 	VPSRLD        $0x08, (R8), Z16
 	VPERMPS       Z0, Z16, Z16
 	VMULPS        Z14, Z16, Z16
-	VMULPS.BCST   80(R9), Z16, Z17
+	VMULPS.BCST   96(R9), Z16, Z17
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z17, Z19, Z6
-	VMULPS.BCST   80(R9)(R10*1), Z16, Z17
+	VMULPS.BCST   96(R9)(R10*1), Z16, Z17
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z17, Z20, Z7
-	VMULPS.BCST   80(R9)(R10*2), Z16, Z17
+	VMULPS.BCST   96(R9)(R10*2), Z16, Z17
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z17, Z21, Z8
-	VMULPS.BCST   80(R9)(R11*1), Z16, Z17
+	VMULPS.BCST   96(R9)(R11*1), Z16, Z17
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z17, Z22, Z9
-	VMULPS.BCST   80(R9)(R10*4), Z16, Z17
+	VMULPS.BCST   96(R9)(R10*4), Z16, Z17
 	VCVTDQ2PS     Z23, Z23
 	VFMADD231PS   Z17, Z23, Z10
-	VMULPS.BCST   80(R9)(R12*1), Z16, Z17
+	VMULPS.BCST   96(R9)(R12*1), Z16, Z17
 	VCVTDQ2PS     Z24, Z24
 	VFMADD231PS   Z17, Z24, Z11
-	VMULPS.BCST   80(R13), Z16, Z17
+	VMULPS.BCST   96(R13), Z16, Z17
 	VCVTDQ2PS     Z25, Z25
 	VFMADD231PS   Z17, Z25, Z12
-	VMULPS.BCST   80(R13)(R10*1), Z16, Z16
+	VMULPS.BCST   96(R13)(R10*1), Z16, Z16
 	VCVTDQ2PS     Z26, Z26
 	VFMADD231PS   Z16, Z26, Z13
 
 	// sub-block 1, scale 1
-	VPBROADCASTD   92(R9), Z17
-	VPBROADCASTD   88(R9), Z16
+	VPBROADCASTD   108(R9), Z17
+	VPBROADCASTD   104(R9), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   92(R9)(R10*1), Z19
-	VPBROADCASTD   88(R9)(R10*1), Z17
+	VPBROADCASTD   108(R9)(R10*1), Z19
+	VPBROADCASTD   104(R9)(R10*1), Z17
 	VPSUBD         Z19, Z17, Z17
 	VPSRAD         $0x07, Z17, Z19
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z19, Z17, Z17
-	VPBROADCASTD   92(R9)(R10*2), Z20
-	VPBROADCASTD   88(R9)(R10*2), Z19
+	VPBROADCASTD   108(R9)(R10*2), Z20
+	VPBROADCASTD   104(R9)(R10*2), Z19
 	VPSUBD         Z20, Z19, Z19
 	VPSRAD         $0x07, Z19, Z20
 	VPSRAD         $0x04, Z19, Z19
 	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   92(R9)(R11*1), Z21
-	VPBROADCASTD   88(R9)(R11*1), Z20
+	VPBROADCASTD   108(R9)(R11*1), Z21
+	VPBROADCASTD   104(R9)(R11*1), Z20
 	VPSUBD         Z21, Z20, Z20
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
 	VPADDD         Z21, Z20, Z20
-	VPBROADCASTD   92(R9)(R10*4), Z22
-	VPBROADCASTD   88(R9)(R10*4), Z21
+	VPBROADCASTD   108(R9)(R10*4), Z22
+	VPBROADCASTD   104(R9)(R10*4), Z21
 	VPSUBD         Z22, Z21, Z21
 	VPSRAD         $0x07, Z21, Z22
 	VPSRAD         $0x04, Z21, Z21
 	VPADDD         Z22, Z21, Z21
-	VPBROADCASTD   92(R9)(R12*1), Z23
-	VPBROADCASTD   88(R9)(R12*1), Z22
+	VPBROADCASTD   108(R9)(R12*1), Z23
+	VPBROADCASTD   104(R9)(R12*1), Z22
 	VPSUBD         Z23, Z22, Z22
 	VPSRAD         $0x07, Z22, Z23
 	VPSRAD         $0x04, Z22, Z22
 	VPADDD         Z23, Z22, Z22
-	VPBROADCASTD   92(R13), Z24
-	VPBROADCASTD   88(R13), Z23
+	VPBROADCASTD   108(R13), Z24
+	VPBROADCASTD   104(R13), Z23
 	VPSUBD         Z24, Z23, Z23
 	VPSRAD         $0x07, Z23, Z24
 	VPSRAD         $0x04, Z23, Z23
 	VPADDD         Z24, Z23, Z23
-	VPBROADCASTD   92(R13)(R10*1), Z25
-	VPBROADCASTD   88(R13)(R10*1), Z24
+	VPBROADCASTD   108(R13)(R10*1), Z25
+	VPBROADCASTD   104(R13)(R10*1), Z24
 	VPSUBD         Z25, Z24, Z24
 	VPSRAD         $0x07, Z24, Z25
 	VPSRAD         $0x04, Z24, Z24
 	VPADDD         Z25, Z24, Z24
 	VPSRLD         $0x01, 384(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  64(R9), Z25, Z16
-	VPDPBUSD.BCST  64(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  64(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  64(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  64(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  64(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  64(R13), Z25, Z23
-	VPDPBUSD.BCST  64(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST  80(R9), Z25, Z16
+	VPDPBUSD.BCST  80(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  80(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  80(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  80(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  80(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  80(R13), Z25, Z23
+	VPDPBUSD.BCST  80(R13)(R10*1), Z25, Z24
 	PREFETCHT0     8384(R8)
 	VPSLLD         $0x03, 384(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  68(R9), Z25, Z16
-	VPDPBUSD.BCST  68(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  68(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  68(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  68(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  68(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  68(R13), Z25, Z23
-	VPDPBUSD.BCST  68(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST  84(R9), Z25, Z16
+	VPDPBUSD.BCST  84(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  84(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  84(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  84(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  84(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  84(R13), Z25, Z23
+	VPDPBUSD.BCST  84(R13)(R10*1), Z25, Z24
 	VPSRLD         $0x03, 384(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  72(R9), Z18, Z16
-	VPDPBUSD.BCST  72(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  72(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  72(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  72(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  72(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  72(R13), Z18, Z23
-	VPDPBUSD.BCST  72(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST  88(R9), Z18, Z16
+	VPDPBUSD.BCST  88(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  88(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  88(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  88(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  88(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  88(R13), Z18, Z23
+	VPDPBUSD.BCST  88(R13)(R10*1), Z18, Z24
 	VPSLLD         $0x01, 384(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  76(R9), Z18, Z16
-	VPDPBUSD.BCST  76(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  76(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  76(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  76(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  76(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  76(R13), Z18, Z23
-	VPDPBUSD.BCST  76(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST  92(R9), Z18, Z16
+	VPDPBUSD.BCST  92(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  92(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  92(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  92(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  92(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  92(R13), Z18, Z23
+	VPDPBUSD.BCST  92(R13)(R10*1), Z18, Z24
 	VPSRLD         $0x0c, (R8), Z15
 	VPERMPS        Z0, Z15, Z15
 	VMULPS         Z14, Z15, Z15
-	VMULPS.BCST    80(R9), Z15, Z18
+	VMULPS.BCST    96(R9), Z15, Z18
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z18, Z16, Z6
-	VMULPS.BCST    80(R9)(R10*1), Z15, Z16
+	VMULPS.BCST    96(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z16, Z17, Z7
-	VMULPS.BCST    80(R9)(R10*2), Z15, Z16
+	VMULPS.BCST    96(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS      Z19, Z19
 	VFMADD231PS    Z16, Z19, Z8
-	VMULPS.BCST    80(R9)(R11*1), Z15, Z16
+	VMULPS.BCST    96(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z16, Z20, Z9
-	VMULPS.BCST    80(R9)(R10*4), Z15, Z16
+	VMULPS.BCST    96(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS      Z21, Z21
 	VFMADD231PS    Z16, Z21, Z10
-	VMULPS.BCST    80(R9)(R12*1), Z15, Z16
+	VMULPS.BCST    96(R9)(R12*1), Z15, Z16
 	VCVTDQ2PS      Z22, Z22
 	VFMADD231PS    Z16, Z22, Z11
-	VMULPS.BCST    80(R13), Z15, Z16
+	VMULPS.BCST    96(R13), Z15, Z16
 	VCVTDQ2PS      Z23, Z23
 	VFMADD231PS    Z16, Z23, Z12
-	VMULPS.BCST    80(R13)(R10*1), Z15, Z15
+	VMULPS.BCST    96(R13)(R10*1), Z15, Z15
 	VCVTDQ2PS      Z24, Z24
 	VFMADD231PS    Z15, Z24, Z13
 	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z15
@@ -7412,35 +7917,35 @@ block:
 	VPERMB         Z5, Z15, Z15
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z19
+	VPBROADCASTD  172(R9), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  140(R9)(R10*1), Z20
+	VPBROADCASTD  172(R9)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  140(R9)(R10*2), Z21
+	VPBROADCASTD  172(R9)(R10*2), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  140(R9)(R11*1), Z22
+	VPBROADCASTD  172(R9)(R11*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  140(R9)(R10*4), Z23
+	VPBROADCASTD  172(R9)(R10*4), Z23
 	VPSRAD        $0x07, Z23, Z24
 	VPSRAD        $0x04, Z23, Z23
 	VPADDD        Z24, Z23, Z23
-	VPBROADCASTD  140(R9)(R12*1), Z24
+	VPBROADCASTD  172(R9)(R12*1), Z24
 	VPSRAD        $0x07, Z24, Z25
 	VPSRAD        $0x04, Z24, Z24
 	VPADDD        Z25, Z24, Z24
-	VPBROADCASTD  140(R13), Z25
+	VPBROADCASTD  172(R13), Z25
 	VPSRAD        $0x07, Z25, Z26
 	VPSRAD        $0x04, Z25, Z25
 	VPADDD        Z26, Z25, Z25
-	VPBROADCASTD  140(R13)(R10*1), Z26
+	VPBROADCASTD  172(R13)(R10*1), Z26
 	VPSRAD        $0x07, Z26, Z27
 	VPSRAD        $0x04, Z26, Z26
 	VPADDD        Z27, Z26, Z26
@@ -7448,117 +7953,117 @@ block:
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x01, 448(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 96(R9), Z27, Z19
-	VPDPBUSD.BCST 96(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 96(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 96(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 96(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 96(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 96(R13), Z27, Z25
-	VPDPBUSD.BCST 96(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 128(R9), Z27, Z19
+	VPDPBUSD.BCST 128(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 128(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 128(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 128(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 128(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 128(R13), Z27, Z25
+	VPDPBUSD.BCST 128(R13)(R10*1), Z27, Z26
 	VPSLLD        $0x03, 448(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 100(R9), Z27, Z19
-	VPDPBUSD.BCST 100(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 100(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 100(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 100(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 100(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 100(R13), Z27, Z25
-	VPDPBUSD.BCST 100(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 132(R9), Z27, Z19
+	VPDPBUSD.BCST 132(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 132(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 132(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 132(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 132(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 132(R13), Z27, Z25
+	VPDPBUSD.BCST 132(R13)(R10*1), Z27, Z26
 	VPSRLD        $0x03, 448(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 104(R9), Z16, Z19
-	VPDPBUSD.BCST 104(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 104(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 104(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 104(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 104(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 104(R13), Z16, Z25
-	VPDPBUSD.BCST 104(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 136(R9), Z16, Z19
+	VPDPBUSD.BCST 136(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 136(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 136(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 136(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 136(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 136(R13), Z16, Z25
+	VPDPBUSD.BCST 136(R13)(R10*1), Z16, Z26
 	VPSLLD        $0x01, 448(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 108(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 108(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 108(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 108(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 108(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 108(R13), Z16, Z25
-	VPDPBUSD.BCST 108(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 140(R9), Z16, Z19
+	VPDPBUSD.BCST 140(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 140(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 140(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 140(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 140(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 140(R13), Z16, Z25
+	VPDPBUSD.BCST 140(R13)(R10*1), Z16, Z26
 	VPSRLD        $0x10, (R8), Z16
 	VPERMPS       Z0, Z16, Z16
 	VMULPS        Z14, Z16, Z16
-	VMULPS.BCST   128(R9), Z16, Z17
+	VMULPS.BCST   160(R9), Z16, Z17
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z17, Z19, Z6
-	VMULPS.BCST   128(R9)(R10*1), Z16, Z17
+	VMULPS.BCST   160(R9)(R10*1), Z16, Z17
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z17, Z20, Z7
-	VMULPS.BCST   128(R9)(R10*2), Z16, Z17
+	VMULPS.BCST   160(R9)(R10*2), Z16, Z17
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z17, Z21, Z8
-	VMULPS.BCST   128(R9)(R11*1), Z16, Z17
+	VMULPS.BCST   160(R9)(R11*1), Z16, Z17
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z17, Z22, Z9
-	VMULPS.BCST   128(R9)(R10*4), Z16, Z17
+	VMULPS.BCST   160(R9)(R10*4), Z16, Z17
 	VCVTDQ2PS     Z23, Z23
 	VFMADD231PS   Z17, Z23, Z10
-	VMULPS.BCST   128(R9)(R12*1), Z16, Z17
+	VMULPS.BCST   160(R9)(R12*1), Z16, Z17
 	VCVTDQ2PS     Z24, Z24
 	VFMADD231PS   Z17, Z24, Z11
-	VMULPS.BCST   128(R13), Z16, Z17
+	VMULPS.BCST   160(R13), Z16, Z17
 	VCVTDQ2PS     Z25, Z25
 	VFMADD231PS   Z17, Z25, Z12
-	VMULPS.BCST   128(R13)(R10*1), Z16, Z16
+	VMULPS.BCST   160(R13)(R10*1), Z16, Z16
 	VCVTDQ2PS     Z26, Z26
 	VFMADD231PS   Z16, Z26, Z13
 
 	// sub-block 2, scale 1
-	VPBROADCASTD   140(R9), Z17
-	VPBROADCASTD   136(R9), Z16
+	VPBROADCASTD   172(R9), Z17
+	VPBROADCASTD   168(R9), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   140(R9)(R10*1), Z19
-	VPBROADCASTD   136(R9)(R10*1), Z17
+	VPBROADCASTD   172(R9)(R10*1), Z19
+	VPBROADCASTD   168(R9)(R10*1), Z17
 	VPSUBD         Z19, Z17, Z17
 	VPSRAD         $0x07, Z17, Z19
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z19, Z17, Z17
-	VPBROADCASTD   140(R9)(R10*2), Z20
-	VPBROADCASTD   136(R9)(R10*2), Z19
+	VPBROADCASTD   172(R9)(R10*2), Z20
+	VPBROADCASTD   168(R9)(R10*2), Z19
 	VPSUBD         Z20, Z19, Z19
 	VPSRAD         $0x07, Z19, Z20
 	VPSRAD         $0x04, Z19, Z19
 	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   140(R9)(R11*1), Z21
-	VPBROADCASTD   136(R9)(R11*1), Z20
+	VPBROADCASTD   172(R9)(R11*1), Z21
+	VPBROADCASTD   168(R9)(R11*1), Z20
 	VPSUBD         Z21, Z20, Z20
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
 	VPADDD         Z21, Z20, Z20
-	VPBROADCASTD   140(R9)(R10*4), Z22
-	VPBROADCASTD   136(R9)(R10*4), Z21
+	VPBROADCASTD   172(R9)(R10*4), Z22
+	VPBROADCASTD   168(R9)(R10*4), Z21
 	VPSUBD         Z22, Z21, Z21
 	VPSRAD         $0x07, Z21, Z22
 	VPSRAD         $0x04, Z21, Z21
 	VPADDD         Z22, Z21, Z21
-	VPBROADCASTD   140(R9)(R12*1), Z23
-	VPBROADCASTD   136(R9)(R12*1), Z22
+	VPBROADCASTD   172(R9)(R12*1), Z23
+	VPBROADCASTD   168(R9)(R12*1), Z22
 	VPSUBD         Z23, Z22, Z22
 	VPSRAD         $0x07, Z22, Z23
 	VPSRAD         $0x04, Z22, Z22
 	VPADDD         Z23, Z22, Z22
-	VPBROADCASTD   140(R13), Z24
-	VPBROADCASTD   136(R13), Z23
+	VPBROADCASTD   172(R13), Z24
+	VPBROADCASTD   168(R13), Z23
 	VPSUBD         Z24, Z23, Z23
 	VPSRAD         $0x07, Z23, Z24
 	VPSRAD         $0x04, Z23, Z23
 	VPADDD         Z24, Z23, Z23
-	VPBROADCASTD   140(R13)(R10*1), Z25
-	VPBROADCASTD   136(R13)(R10*1), Z24
+	VPBROADCASTD   172(R13)(R10*1), Z25
+	VPBROADCASTD   168(R13)(R10*1), Z24
 	VPSUBD         Z25, Z24, Z24
 	VPSRAD         $0x07, Z24, Z25
 	VPSRAD         $0x04, Z24, Z24
@@ -7566,70 +8071,70 @@ block:
 	PREFETCHT0     8512(R8)
 	VPSRLD         $0x01, 512(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  112(R9), Z25, Z16
-	VPDPBUSD.BCST  112(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  112(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  112(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  112(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  112(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  112(R13), Z25, Z23
-	VPDPBUSD.BCST  112(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST  144(R9), Z25, Z16
+	VPDPBUSD.BCST  144(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  144(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  144(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  144(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  144(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  144(R13), Z25, Z23
+	VPDPBUSD.BCST  144(R13)(R10*1), Z25, Z24
 	VPSLLD         $0x03, 512(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  116(R9), Z25, Z16
-	VPDPBUSD.BCST  116(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  116(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  116(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  116(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  116(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  116(R13), Z25, Z23
-	VPDPBUSD.BCST  116(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST  148(R9), Z25, Z16
+	VPDPBUSD.BCST  148(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  148(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  148(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  148(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  148(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  148(R13), Z25, Z23
+	VPDPBUSD.BCST  148(R13)(R10*1), Z25, Z24
 	VPSRLD         $0x03, 512(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  120(R9), Z18, Z16
-	VPDPBUSD.BCST  120(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  120(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  120(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  120(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  120(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  120(R13), Z18, Z23
-	VPDPBUSD.BCST  120(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST  152(R9), Z18, Z16
+	VPDPBUSD.BCST  152(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  152(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  152(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  152(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  152(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  152(R13), Z18, Z23
+	VPDPBUSD.BCST  152(R13)(R10*1), Z18, Z24
 	PREFETCHT0     8576(R8)
 	VPSLLD         $0x01, 512(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  124(R9), Z18, Z16
-	VPDPBUSD.BCST  124(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  124(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  124(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  124(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  124(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  124(R13), Z18, Z23
-	VPDPBUSD.BCST  124(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST  156(R9), Z18, Z16
+	VPDPBUSD.BCST  156(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  156(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  156(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  156(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  156(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  156(R13), Z18, Z23
+	VPDPBUSD.BCST  156(R13)(R10*1), Z18, Z24
 	VPSRLD         $0x14, (R8), Z15
 	VPERMPS        Z0, Z15, Z15
 	VMULPS         Z14, Z15, Z15
-	VMULPS.BCST    128(R9), Z15, Z18
+	VMULPS.BCST    160(R9), Z15, Z18
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z18, Z16, Z6
-	VMULPS.BCST    128(R9)(R10*1), Z15, Z16
+	VMULPS.BCST    160(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z16, Z17, Z7
-	VMULPS.BCST    128(R9)(R10*2), Z15, Z16
+	VMULPS.BCST    160(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS      Z19, Z19
 	VFMADD231PS    Z16, Z19, Z8
-	VMULPS.BCST    128(R9)(R11*1), Z15, Z16
+	VMULPS.BCST    160(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z16, Z20, Z9
-	VMULPS.BCST    128(R9)(R10*4), Z15, Z16
+	VMULPS.BCST    160(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS      Z21, Z21
 	VFMADD231PS    Z16, Z21, Z10
-	VMULPS.BCST    128(R9)(R12*1), Z15, Z16
+	VMULPS.BCST    160(R9)(R12*1), Z15, Z16
 	VCVTDQ2PS      Z22, Z22
 	VFMADD231PS    Z16, Z22, Z11
-	VMULPS.BCST    128(R13), Z15, Z16
+	VMULPS.BCST    160(R13), Z15, Z16
 	VCVTDQ2PS      Z23, Z23
 	VFMADD231PS    Z16, Z23, Z12
-	VMULPS.BCST    128(R13)(R10*1), Z15, Z15
+	VMULPS.BCST    160(R13)(R10*1), Z15, Z15
 	VCVTDQ2PS      Z24, Z24
 	VFMADD231PS    Z15, Z24, Z13
 	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z15
@@ -7640,233 +8145,6 @@ block:
 	VPERMB         Z5, Z15, Z15
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  188(R9)(R10*1), Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  188(R9)(R10*2), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  188(R9)(R11*1), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  188(R9)(R10*4), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	VPBROADCASTD  188(R9)(R12*1), Z24
-	VPSRAD        $0x07, Z24, Z25
-	VPSRAD        $0x04, Z24, Z24
-	VPADDD        Z25, Z24, Z24
-	VPBROADCASTD  188(R13), Z25
-	VPSRAD        $0x07, Z25, Z26
-	VPSRAD        $0x04, Z25, Z25
-	VPADDD        Z26, Z25, Z25
-	VPBROADCASTD  188(R13)(R10*1), Z26
-	VPSRAD        $0x07, Z26, Z27
-	VPSRAD        $0x04, Z26, Z26
-	VPADDD        Z27, Z26, Z26
-	VPSRLD        $0x01, 576(R8), Z27
-	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 144(R9), Z27, Z19
-	VPDPBUSD.BCST 144(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 144(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 144(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 144(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 144(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 144(R13), Z27, Z25
-	VPDPBUSD.BCST 144(R13)(R10*1), Z27, Z26
-	VPSLLD        $0x03, 576(R8), Z27
-	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 148(R9), Z27, Z19
-	VPDPBUSD.BCST 148(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 148(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 148(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 148(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 148(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 148(R13), Z27, Z25
-	VPDPBUSD.BCST 148(R13)(R10*1), Z27, Z26
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 576(R8), Z16
-	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 152(R9), Z16, Z19
-	VPDPBUSD.BCST 152(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 152(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 152(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 152(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 152(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 152(R13), Z16, Z25
-	VPDPBUSD.BCST 152(R13)(R10*1), Z16, Z26
-	VPSLLD        $0x01, 576(R8), Z16
-	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 156(R9), Z16, Z19
-	VPDPBUSD.BCST 156(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 156(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 156(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 156(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 156(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 156(R13), Z16, Z25
-	VPDPBUSD.BCST 156(R13)(R10*1), Z16, Z26
-	VPSRLD        $0x18, (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z14, Z16, Z16
-	VMULPS.BCST   176(R9), Z16, Z17
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z17, Z19, Z6
-	VMULPS.BCST   176(R9)(R10*1), Z16, Z17
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z17, Z20, Z7
-	VMULPS.BCST   176(R9)(R10*2), Z16, Z17
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z17, Z21, Z8
-	VMULPS.BCST   176(R9)(R11*1), Z16, Z17
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z17, Z22, Z9
-	VMULPS.BCST   176(R9)(R10*4), Z16, Z17
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z17, Z23, Z10
-	VMULPS.BCST   176(R9)(R12*1), Z16, Z17
-	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z17, Z24, Z11
-	VMULPS.BCST   176(R13), Z16, Z17
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z17, Z25, Z12
-	VMULPS.BCST   176(R13)(R10*1), Z16, Z16
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z16, Z26, Z13
-
-	// sub-block 3, scale 1
-	VPBROADCASTD   188(R9), Z17
-	VPBROADCASTD   184(R9), Z16
-	VPSUBD         Z17, Z16, Z16
-	VPSRAD         $0x07, Z16, Z17
-	VPSRAD         $0x04, Z16, Z16
-	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   188(R9)(R10*1), Z19
-	VPBROADCASTD   184(R9)(R10*1), Z17
-	VPSUBD         Z19, Z17, Z17
-	VPSRAD         $0x07, Z17, Z19
-	VPSRAD         $0x04, Z17, Z17
-	VPADDD         Z19, Z17, Z17
-	VPBROADCASTD   188(R9)(R10*2), Z20
-	VPBROADCASTD   184(R9)(R10*2), Z19
-	VPSUBD         Z20, Z19, Z19
-	VPSRAD         $0x07, Z19, Z20
-	VPSRAD         $0x04, Z19, Z19
-	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   188(R9)(R11*1), Z21
-	VPBROADCASTD   184(R9)(R11*1), Z20
-	VPSUBD         Z21, Z20, Z20
-	VPSRAD         $0x07, Z20, Z21
-	VPSRAD         $0x04, Z20, Z20
-	VPADDD         Z21, Z20, Z20
-	VPBROADCASTD   188(R9)(R10*4), Z22
-	VPBROADCASTD   184(R9)(R10*4), Z21
-	VPSUBD         Z22, Z21, Z21
-	VPSRAD         $0x07, Z21, Z22
-	VPSRAD         $0x04, Z21, Z21
-	VPADDD         Z22, Z21, Z21
-	VPBROADCASTD   188(R9)(R12*1), Z23
-	VPBROADCASTD   184(R9)(R12*1), Z22
-	VPSUBD         Z23, Z22, Z22
-	VPSRAD         $0x07, Z22, Z23
-	VPSRAD         $0x04, Z22, Z22
-	VPADDD         Z23, Z22, Z22
-	VPBROADCASTD   188(R13), Z24
-	VPBROADCASTD   184(R13), Z23
-	VPSUBD         Z24, Z23, Z23
-	VPSRAD         $0x07, Z23, Z24
-	VPSRAD         $0x04, Z23, Z23
-	VPADDD         Z24, Z23, Z23
-	VPBROADCASTD   188(R13)(R10*1), Z25
-	VPBROADCASTD   184(R13)(R10*1), Z24
-	VPSUBD         Z25, Z24, Z24
-	VPSRAD         $0x07, Z24, Z25
-	VPSRAD         $0x04, Z24, Z24
-	VPADDD         Z25, Z24, Z24
-	VPSRLD         $0x01, 640(R8), Z25
-	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  160(R9), Z25, Z16
-	VPDPBUSD.BCST  160(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  160(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  160(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  160(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  160(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  160(R13), Z25, Z23
-	VPDPBUSD.BCST  160(R13)(R10*1), Z25, Z24
-	VPSLLD         $0x03, 640(R8), Z25
-	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  164(R9), Z25, Z16
-	VPDPBUSD.BCST  164(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  164(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  164(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  164(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  164(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  164(R13), Z25, Z23
-	VPDPBUSD.BCST  164(R13)(R10*1), Z25, Z24
-	PREFETCHT1     33280(R8)
-	PREFETCHT0     8704(R8)
-	VPSRLD         $0x03, 640(R8), Z18
-	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  168(R9), Z18, Z16
-	VPDPBUSD.BCST  168(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  168(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  168(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  168(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  168(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  168(R13), Z18, Z23
-	VPDPBUSD.BCST  168(R13)(R10*1), Z18, Z24
-	VPSLLD         $0x01, 640(R8), Z18
-	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  172(R9), Z18, Z16
-	VPDPBUSD.BCST  172(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  172(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  172(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  172(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  172(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  172(R13), Z18, Z23
-	VPDPBUSD.BCST  172(R13)(R10*1), Z18, Z24
-	VPSRLD         $0x1c, (R8), Z15
-	VPERMPS        Z0, Z15, Z15
-	VMULPS         Z14, Z15, Z15
-	VMULPS.BCST    176(R9), Z15, Z18
-	VCVTDQ2PS      Z16, Z16
-	VFMADD231PS    Z18, Z16, Z6
-	VMULPS.BCST    176(R9)(R10*1), Z15, Z16
-	VCVTDQ2PS      Z17, Z17
-	VFMADD231PS    Z16, Z17, Z7
-	VMULPS.BCST    176(R9)(R10*2), Z15, Z16
-	VCVTDQ2PS      Z19, Z19
-	VFMADD231PS    Z16, Z19, Z8
-	VMULPS.BCST    176(R9)(R11*1), Z15, Z16
-	VCVTDQ2PS      Z20, Z20
-	VFMADD231PS    Z16, Z20, Z9
-	VMULPS.BCST    176(R9)(R10*4), Z15, Z16
-	VCVTDQ2PS      Z21, Z21
-	VFMADD231PS    Z16, Z21, Z10
-	VMULPS.BCST    176(R9)(R12*1), Z15, Z16
-	VCVTDQ2PS      Z22, Z22
-	VFMADD231PS    Z16, Z22, Z11
-	VMULPS.BCST    176(R13), Z15, Z16
-	VCVTDQ2PS      Z23, Z23
-	VFMADD231PS    Z16, Z23, Z12
-	VMULPS.BCST    176(R13)(R10*1), Z15, Z15
-	VCVTDQ2PS      Z24, Z24
-	VFMADD231PS    Z15, Z24, Z13
-	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z15
-	VPMULTISHIFTQB 128(R8), Z15, Z15
-	VPERMB         Z2, Z15, Z16
-	VPERMB         Z3, Z15, Z17
-	VPERMB         Z4, Z15, Z18
-	VPERMB         Z5, Z15, Z15
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
@@ -7899,7 +8177,7 @@ block:
 	VPSRAD        $0x07, Z26, Z27
 	VPSRAD        $0x04, Z26, Z26
 	VPADDD        Z27, Z26, Z26
-	VPSRLD        $0x01, 704(R8), Z27
+	VPSRLD        $0x01, 576(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
 	VPDPBUSD.BCST 192(R9), Z27, Z19
 	VPDPBUSD.BCST 192(R9)(R10*1), Z27, Z20
@@ -7909,8 +8187,7 @@ block:
 	VPDPBUSD.BCST 192(R9)(R12*1), Z27, Z24
 	VPDPBUSD.BCST 192(R13), Z27, Z25
 	VPDPBUSD.BCST 192(R13)(R10*1), Z27, Z26
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 704(R8), Z27
+	VPSLLD        $0x03, 576(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
 	VPDPBUSD.BCST 196(R9), Z27, Z19
 	VPDPBUSD.BCST 196(R9)(R10*1), Z27, Z20
@@ -7920,7 +8197,8 @@ block:
 	VPDPBUSD.BCST 196(R9)(R12*1), Z27, Z24
 	VPDPBUSD.BCST 196(R13), Z27, Z25
 	VPDPBUSD.BCST 196(R13)(R10*1), Z27, Z26
-	VPSRLD        $0x03, 704(R8), Z16
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 576(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
 	VPDPBUSD.BCST 200(R9), Z16, Z19
 	VPDPBUSD.BCST 200(R9)(R10*1), Z16, Z20
@@ -7930,7 +8208,7 @@ block:
 	VPDPBUSD.BCST 200(R9)(R12*1), Z16, Z24
 	VPDPBUSD.BCST 200(R13), Z16, Z25
 	VPDPBUSD.BCST 200(R13)(R10*1), Z16, Z26
-	VPSLLD        $0x01, 704(R8), Z16
+	VPSLLD        $0x01, 576(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
 	VPDPBUSD.BCST 204(R9), Z16, Z19
 	VPDPBUSD.BCST 204(R9)(R10*1), Z16, Z20
@@ -7940,7 +8218,7 @@ block:
 	VPDPBUSD.BCST 204(R9)(R12*1), Z16, Z24
 	VPDPBUSD.BCST 204(R13), Z16, Z25
 	VPDPBUSD.BCST 204(R13)(R10*1), Z16, Z26
-	VMOVDQU32     64(R8), Z16
+	VPSRLD        $0x18, (R8), Z16
 	VPERMPS       Z0, Z16, Z16
 	VMULPS        Z14, Z16, Z16
 	VMULPS.BCST   224(R9), Z16, Z17
@@ -7968,7 +8246,7 @@ block:
 	VCVTDQ2PS     Z26, Z26
 	VFMADD231PS   Z16, Z26, Z13
 
-	// sub-block 4, scale 1
+	// sub-block 3, scale 1
 	VPBROADCASTD   236(R9), Z17
 	VPBROADCASTD   232(R9), Z16
 	VPSUBD         Z17, Z16, Z16
@@ -8017,7 +8295,7 @@ block:
 	VPSRAD         $0x07, Z24, Z25
 	VPSRAD         $0x04, Z24, Z24
 	VPADDD         Z25, Z24, Z24
-	VPSRLD         $0x01, 768(R8), Z25
+	VPSRLD         $0x01, 640(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
 	VPDPBUSD.BCST  208(R9), Z25, Z16
 	VPDPBUSD.BCST  208(R9)(R10*1), Z25, Z17
@@ -8027,8 +8305,7 @@ block:
 	VPDPBUSD.BCST  208(R9)(R12*1), Z25, Z22
 	VPDPBUSD.BCST  208(R13), Z25, Z23
 	VPDPBUSD.BCST  208(R13)(R10*1), Z25, Z24
-	PREFETCHT0     8832(R8)
-	VPSLLD         $0x03, 768(R8), Z25
+	VPSLLD         $0x03, 640(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
 	VPDPBUSD.BCST  212(R9), Z25, Z16
 	VPDPBUSD.BCST  212(R9)(R10*1), Z25, Z17
@@ -8038,7 +8315,9 @@ block:
 	VPDPBUSD.BCST  212(R9)(R12*1), Z25, Z22
 	VPDPBUSD.BCST  212(R13), Z25, Z23
 	VPDPBUSD.BCST  212(R13)(R10*1), Z25, Z24
-	VPSRLD         $0x03, 768(R8), Z18
+	PREFETCHT1     33280(R8)
+	PREFETCHT0     8704(R8)
+	VPSRLD         $0x03, 640(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
 	VPDPBUSD.BCST  216(R9), Z18, Z16
 	VPDPBUSD.BCST  216(R9)(R10*1), Z18, Z17
@@ -8048,7 +8327,7 @@ block:
 	VPDPBUSD.BCST  216(R9)(R12*1), Z18, Z22
 	VPDPBUSD.BCST  216(R13), Z18, Z23
 	VPDPBUSD.BCST  216(R13)(R10*1), Z18, Z24
-	VPSLLD         $0x01, 768(R8), Z18
+	VPSLLD         $0x01, 640(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
 	VPDPBUSD.BCST  220(R9), Z18, Z16
 	VPDPBUSD.BCST  220(R9)(R10*1), Z18, Z17
@@ -8058,7 +8337,7 @@ block:
 	VPDPBUSD.BCST  220(R9)(R12*1), Z18, Z22
 	VPDPBUSD.BCST  220(R13), Z18, Z23
 	VPDPBUSD.BCST  220(R13)(R10*1), Z18, Z24
-	VPSRLD         $0x04, 64(R8), Z15
+	VPSRLD         $0x1c, (R8), Z15
 	VPERMPS        Z0, Z15, Z15
 	VMULPS         Z14, Z15, Z15
 	VMULPS.BCST    224(R9), Z15, Z18
@@ -8085,6 +8364,232 @@ block:
 	VMULPS.BCST    224(R13)(R10*1), Z15, Z15
 	VCVTDQ2PS      Z24, Z24
 	VFMADD231PS    Z15, Z24, Z13
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  300(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  300(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  300(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  300(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  300(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  300(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  300(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  300(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	VPSRLD        $0x01, 704(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 256(R9), Z27, Z19
+	VPDPBUSD.BCST 256(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 256(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 256(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 256(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 256(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 256(R13), Z27, Z25
+	VPDPBUSD.BCST 256(R13)(R10*1), Z27, Z26
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 704(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 260(R9), Z27, Z19
+	VPDPBUSD.BCST 260(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 260(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 260(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 260(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 260(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 260(R13), Z27, Z25
+	VPDPBUSD.BCST 260(R13)(R10*1), Z27, Z26
+	VPSRLD        $0x03, 704(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 264(R9), Z16, Z19
+	VPDPBUSD.BCST 264(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 264(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 264(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 264(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 264(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 264(R13), Z16, Z25
+	VPDPBUSD.BCST 264(R13)(R10*1), Z16, Z26
+	VPSLLD        $0x01, 704(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 268(R9), Z16, Z19
+	VPDPBUSD.BCST 268(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 268(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 268(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 268(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 268(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 268(R13), Z16, Z25
+	VPDPBUSD.BCST 268(R13)(R10*1), Z16, Z26
+	VMOVDQU32     64(R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   288(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   288(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   288(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   288(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   288(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   288(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   288(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   288(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   300(R9), Z17
+	VPBROADCASTD   296(R9), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   300(R9)(R10*1), Z19
+	VPBROADCASTD   296(R9)(R10*1), Z17
+	VPSUBD         Z19, Z17, Z17
+	VPSRAD         $0x07, Z17, Z19
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z19, Z17, Z17
+	VPBROADCASTD   300(R9)(R10*2), Z20
+	VPBROADCASTD   296(R9)(R10*2), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   300(R9)(R11*1), Z21
+	VPBROADCASTD   296(R9)(R11*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPBROADCASTD   300(R9)(R10*4), Z22
+	VPBROADCASTD   296(R9)(R10*4), Z21
+	VPSUBD         Z22, Z21, Z21
+	VPSRAD         $0x07, Z21, Z22
+	VPSRAD         $0x04, Z21, Z21
+	VPADDD         Z22, Z21, Z21
+	VPBROADCASTD   300(R9)(R12*1), Z23
+	VPBROADCASTD   296(R9)(R12*1), Z22
+	VPSUBD         Z23, Z22, Z22
+	VPSRAD         $0x07, Z22, Z23
+	VPSRAD         $0x04, Z22, Z22
+	VPADDD         Z23, Z22, Z22
+	VPBROADCASTD   300(R13), Z24
+	VPBROADCASTD   296(R13), Z23
+	VPSUBD         Z24, Z23, Z23
+	VPSRAD         $0x07, Z23, Z24
+	VPSRAD         $0x04, Z23, Z23
+	VPADDD         Z24, Z23, Z23
+	VPBROADCASTD   300(R13)(R10*1), Z25
+	VPBROADCASTD   296(R13)(R10*1), Z24
+	VPSUBD         Z25, Z24, Z24
+	VPSRAD         $0x07, Z24, Z25
+	VPSRAD         $0x04, Z24, Z24
+	VPADDD         Z25, Z24, Z24
+	VPSRLD         $0x01, 768(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  272(R9), Z25, Z16
+	VPDPBUSD.BCST  272(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  272(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  272(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  272(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  272(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  272(R13), Z25, Z23
+	VPDPBUSD.BCST  272(R13)(R10*1), Z25, Z24
+	PREFETCHT0     8832(R8)
+	VPSLLD         $0x03, 768(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  276(R9), Z25, Z16
+	VPDPBUSD.BCST  276(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  276(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  276(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  276(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  276(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  276(R13), Z25, Z23
+	VPDPBUSD.BCST  276(R13)(R10*1), Z25, Z24
+	VPSRLD         $0x03, 768(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  280(R9), Z18, Z16
+	VPDPBUSD.BCST  280(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  280(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  280(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  280(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  280(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  280(R13), Z18, Z23
+	VPDPBUSD.BCST  280(R13)(R10*1), Z18, Z24
+	VPSLLD         $0x01, 768(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  284(R9), Z18, Z16
+	VPDPBUSD.BCST  284(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  284(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  284(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  284(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  284(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  284(R13), Z18, Z23
+	VPDPBUSD.BCST  284(R13)(R10*1), Z18, Z24
+	VPSRLD         $0x04, 64(R8), Z15
+	VPERMPS        Z0, Z15, Z15
+	VMULPS         Z14, Z15, Z15
+	VMULPS.BCST    288(R9), Z15, Z18
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z18, Z16, Z6
+	VMULPS.BCST    288(R9)(R10*1), Z15, Z16
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z16, Z17, Z7
+	VMULPS.BCST    288(R9)(R10*2), Z15, Z16
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z16, Z19, Z8
+	VMULPS.BCST    288(R9)(R11*1), Z15, Z16
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z16, Z20, Z9
+	VMULPS.BCST    288(R9)(R10*4), Z15, Z16
+	VCVTDQ2PS      Z21, Z21
+	VFMADD231PS    Z16, Z21, Z10
+	VMULPS.BCST    288(R9)(R12*1), Z15, Z16
+	VCVTDQ2PS      Z22, Z22
+	VFMADD231PS    Z16, Z22, Z11
+	VMULPS.BCST    288(R13), Z15, Z16
+	VCVTDQ2PS      Z23, Z23
+	VFMADD231PS    Z16, Z23, Z12
+	VMULPS.BCST    288(R13)(R10*1), Z15, Z15
+	VCVTDQ2PS      Z24, Z24
+	VFMADD231PS    Z15, Z24, Z13
 	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z15
 	VPMULTISHIFTQB 128(R8), Z15, Z15
 	VPERMB         Z2, Z15, Z16
@@ -8093,224 +8598,224 @@ block:
 	VPERMB         Z5, Z15, Z15
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z19
+	VPBROADCASTD  364(R9), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  284(R9)(R10*1), Z20
+	VPBROADCASTD  364(R9)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  284(R9)(R10*2), Z21
+	VPBROADCASTD  364(R9)(R10*2), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  284(R9)(R11*1), Z22
+	VPBROADCASTD  364(R9)(R11*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  284(R9)(R10*4), Z23
+	VPBROADCASTD  364(R9)(R10*4), Z23
 	VPSRAD        $0x07, Z23, Z24
 	VPSRAD        $0x04, Z23, Z23
 	VPADDD        Z24, Z23, Z23
-	VPBROADCASTD  284(R9)(R12*1), Z24
+	VPBROADCASTD  364(R9)(R12*1), Z24
 	VPSRAD        $0x07, Z24, Z25
 	VPSRAD        $0x04, Z24, Z24
 	VPADDD        Z25, Z24, Z24
-	VPBROADCASTD  284(R13), Z25
+	VPBROADCASTD  364(R13), Z25
 	VPSRAD        $0x07, Z25, Z26
 	VPSRAD        $0x04, Z25, Z25
 	VPADDD        Z26, Z25, Z25
-	VPBROADCASTD  284(R13)(R10*1), Z26
+	VPBROADCASTD  364(R13)(R10*1), Z26
 	VPSRAD        $0x07, Z26, Z27
 	VPSRAD        $0x04, Z26, Z26
 	VPADDD        Z27, Z26, Z26
 	PREFETCHT0    8896(R8)
 	VPSRLD        $0x01, 832(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 240(R9), Z27, Z19
-	VPDPBUSD.BCST 240(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 240(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 240(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 240(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 240(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 240(R13), Z27, Z25
-	VPDPBUSD.BCST 240(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 320(R9), Z27, Z19
+	VPDPBUSD.BCST 320(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 320(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 320(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 320(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 320(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 320(R13), Z27, Z25
+	VPDPBUSD.BCST 320(R13)(R10*1), Z27, Z26
 	VPSLLD        $0x03, 832(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 244(R9), Z27, Z19
-	VPDPBUSD.BCST 244(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 244(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 244(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 244(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 244(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 244(R13), Z27, Z25
-	VPDPBUSD.BCST 244(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 324(R9), Z27, Z19
+	VPDPBUSD.BCST 324(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 324(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 324(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 324(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 324(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 324(R13), Z27, Z25
+	VPDPBUSD.BCST 324(R13)(R10*1), Z27, Z26
 	VPSRLD        $0x03, 832(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 248(R9), Z16, Z19
-	VPDPBUSD.BCST 248(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 248(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 248(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 248(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 248(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 248(R13), Z16, Z25
-	VPDPBUSD.BCST 248(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 328(R9), Z16, Z19
+	VPDPBUSD.BCST 328(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 328(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 328(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 328(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 328(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 328(R13), Z16, Z25
+	VPDPBUSD.BCST 328(R13)(R10*1), Z16, Z26
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
 	VPSLLD        $0x01, 832(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 252(R9), Z16, Z19
-	VPDPBUSD.BCST 252(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 252(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 252(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 252(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 252(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 252(R13), Z16, Z25
-	VPDPBUSD.BCST 252(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 332(R9), Z16, Z19
+	VPDPBUSD.BCST 332(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 332(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 332(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 332(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 332(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 332(R13), Z16, Z25
+	VPDPBUSD.BCST 332(R13)(R10*1), Z16, Z26
 	VPSRLD        $0x08, 64(R8), Z16
 	VPERMPS       Z0, Z16, Z16
 	VMULPS        Z14, Z16, Z16
-	VMULPS.BCST   272(R9), Z16, Z17
+	VMULPS.BCST   352(R9), Z16, Z17
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z17, Z19, Z6
-	VMULPS.BCST   272(R9)(R10*1), Z16, Z17
+	VMULPS.BCST   352(R9)(R10*1), Z16, Z17
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z17, Z20, Z7
-	VMULPS.BCST   272(R9)(R10*2), Z16, Z17
+	VMULPS.BCST   352(R9)(R10*2), Z16, Z17
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z17, Z21, Z8
-	VMULPS.BCST   272(R9)(R11*1), Z16, Z17
+	VMULPS.BCST   352(R9)(R11*1), Z16, Z17
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z17, Z22, Z9
-	VMULPS.BCST   272(R9)(R10*4), Z16, Z17
+	VMULPS.BCST   352(R9)(R10*4), Z16, Z17
 	VCVTDQ2PS     Z23, Z23
 	VFMADD231PS   Z17, Z23, Z10
-	VMULPS.BCST   272(R9)(R12*1), Z16, Z17
+	VMULPS.BCST   352(R9)(R12*1), Z16, Z17
 	VCVTDQ2PS     Z24, Z24
 	VFMADD231PS   Z17, Z24, Z11
-	VMULPS.BCST   272(R13), Z16, Z17
+	VMULPS.BCST   352(R13), Z16, Z17
 	VCVTDQ2PS     Z25, Z25
 	VFMADD231PS   Z17, Z25, Z12
-	VMULPS.BCST   272(R13)(R10*1), Z16, Z16
+	VMULPS.BCST   352(R13)(R10*1), Z16, Z16
 	VCVTDQ2PS     Z26, Z26
 	VFMADD231PS   Z16, Z26, Z13
 
 	// sub-block 5, scale 1
-	VPBROADCASTD   284(R9), Z17
-	VPBROADCASTD   280(R9), Z16
+	VPBROADCASTD   364(R9), Z17
+	VPBROADCASTD   360(R9), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   284(R9)(R10*1), Z19
-	VPBROADCASTD   280(R9)(R10*1), Z17
+	VPBROADCASTD   364(R9)(R10*1), Z19
+	VPBROADCASTD   360(R9)(R10*1), Z17
 	VPSUBD         Z19, Z17, Z17
 	VPSRAD         $0x07, Z17, Z19
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z19, Z17, Z17
-	VPBROADCASTD   284(R9)(R10*2), Z20
-	VPBROADCASTD   280(R9)(R10*2), Z19
+	VPBROADCASTD   364(R9)(R10*2), Z20
+	VPBROADCASTD   360(R9)(R10*2), Z19
 	VPSUBD         Z20, Z19, Z19
 	VPSRAD         $0x07, Z19, Z20
 	VPSRAD         $0x04, Z19, Z19
 	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   284(R9)(R11*1), Z21
-	VPBROADCASTD   280(R9)(R11*1), Z20
+	VPBROADCASTD   364(R9)(R11*1), Z21
+	VPBROADCASTD   360(R9)(R11*1), Z20
 	VPSUBD         Z21, Z20, Z20
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
 	VPADDD         Z21, Z20, Z20
-	VPBROADCASTD   284(R9)(R10*4), Z22
-	VPBROADCASTD   280(R9)(R10*4), Z21
+	VPBROADCASTD   364(R9)(R10*4), Z22
+	VPBROADCASTD   360(R9)(R10*4), Z21
 	VPSUBD         Z22, Z21, Z21
 	VPSRAD         $0x07, Z21, Z22
 	VPSRAD         $0x04, Z21, Z21
 	VPADDD         Z22, Z21, Z21
-	VPBROADCASTD   284(R9)(R12*1), Z23
-	VPBROADCASTD   280(R9)(R12*1), Z22
+	VPBROADCASTD   364(R9)(R12*1), Z23
+	VPBROADCASTD   360(R9)(R12*1), Z22
 	VPSUBD         Z23, Z22, Z22
 	VPSRAD         $0x07, Z22, Z23
 	VPSRAD         $0x04, Z22, Z22
 	VPADDD         Z23, Z22, Z22
-	VPBROADCASTD   284(R13), Z24
-	VPBROADCASTD   280(R13), Z23
+	VPBROADCASTD   364(R13), Z24
+	VPBROADCASTD   360(R13), Z23
 	VPSUBD         Z24, Z23, Z23
 	VPSRAD         $0x07, Z23, Z24
 	VPSRAD         $0x04, Z23, Z23
 	VPADDD         Z24, Z23, Z23
-	VPBROADCASTD   284(R13)(R10*1), Z25
-	VPBROADCASTD   280(R13)(R10*1), Z24
+	VPBROADCASTD   364(R13)(R10*1), Z25
+	VPBROADCASTD   360(R13)(R10*1), Z24
 	VPSUBD         Z25, Z24, Z24
 	VPSRAD         $0x07, Z24, Z25
 	VPSRAD         $0x04, Z24, Z24
 	VPADDD         Z25, Z24, Z24
 	VPSRLD         $0x01, 896(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  256(R9), Z25, Z16
-	VPDPBUSD.BCST  256(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  256(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  256(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  256(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  256(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  256(R13), Z25, Z23
-	VPDPBUSD.BCST  256(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST  336(R9), Z25, Z16
+	VPDPBUSD.BCST  336(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  336(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  336(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  336(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  336(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  336(R13), Z25, Z23
+	VPDPBUSD.BCST  336(R13)(R10*1), Z25, Z24
 	VPSLLD         $0x03, 896(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  260(R9), Z25, Z16
-	VPDPBUSD.BCST  260(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  260(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  260(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  260(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  260(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  260(R13), Z25, Z23
-	VPDPBUSD.BCST  260(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST  340(R9), Z25, Z16
+	VPDPBUSD.BCST  340(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  340(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  340(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  340(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  340(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  340(R13), Z25, Z23
+	VPDPBUSD.BCST  340(R13)(R10*1), Z25, Z24
 	VPSRLD         $0x03, 896(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  264(R9), Z18, Z16
-	VPDPBUSD.BCST  264(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  264(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  264(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  264(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  264(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  264(R13), Z18, Z23
-	VPDPBUSD.BCST  264(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST  344(R9), Z18, Z16
+	VPDPBUSD.BCST  344(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  344(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  344(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  344(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  344(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  344(R13), Z18, Z23
+	VPDPBUSD.BCST  344(R13)(R10*1), Z18, Z24
 	PREFETCHT0     9024(R8)
 	VPSLLD         $0x01, 896(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  268(R9), Z18, Z16
-	VPDPBUSD.BCST  268(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  268(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  268(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  268(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  268(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  268(R13), Z18, Z23
-	VPDPBUSD.BCST  268(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST  348(R9), Z18, Z16
+	VPDPBUSD.BCST  348(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  348(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  348(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  348(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  348(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  348(R13), Z18, Z23
+	VPDPBUSD.BCST  348(R13)(R10*1), Z18, Z24
 	VPSRLD         $0x0c, 64(R8), Z15
 	VPERMPS        Z0, Z15, Z15
 	VMULPS         Z14, Z15, Z15
-	VMULPS.BCST    272(R9), Z15, Z18
+	VMULPS.BCST    352(R9), Z15, Z18
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z18, Z16, Z6
-	VMULPS.BCST    272(R9)(R10*1), Z15, Z16
+	VMULPS.BCST    352(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z16, Z17, Z7
-	VMULPS.BCST    272(R9)(R10*2), Z15, Z16
+	VMULPS.BCST    352(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS      Z19, Z19
 	VFMADD231PS    Z16, Z19, Z8
-	VMULPS.BCST    272(R9)(R11*1), Z15, Z16
+	VMULPS.BCST    352(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z16, Z20, Z9
-	VMULPS.BCST    272(R9)(R10*4), Z15, Z16
+	VMULPS.BCST    352(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS      Z21, Z21
 	VFMADD231PS    Z16, Z21, Z10
-	VMULPS.BCST    272(R9)(R12*1), Z15, Z16
+	VMULPS.BCST    352(R9)(R12*1), Z15, Z16
 	VCVTDQ2PS      Z22, Z22
 	VFMADD231PS    Z16, Z22, Z11
-	VMULPS.BCST    272(R13), Z15, Z16
+	VMULPS.BCST    352(R13), Z15, Z16
 	VCVTDQ2PS      Z23, Z23
 	VFMADD231PS    Z16, Z23, Z12
-	VMULPS.BCST    272(R13)(R10*1), Z15, Z15
+	VMULPS.BCST    352(R13)(R10*1), Z15, Z15
 	VCVTDQ2PS      Z24, Z24
 	VFMADD231PS    Z15, Z24, Z13
 	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z15
@@ -8321,222 +8826,222 @@ block:
 	VPERMB         Z5, Z15, Z15
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z19
+	VPBROADCASTD  428(R9), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  332(R9)(R10*1), Z20
+	VPBROADCASTD  428(R9)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  332(R9)(R10*2), Z21
+	VPBROADCASTD  428(R9)(R10*2), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  332(R9)(R11*1), Z22
+	VPBROADCASTD  428(R9)(R11*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  332(R9)(R10*4), Z23
+	VPBROADCASTD  428(R9)(R10*4), Z23
 	VPSRAD        $0x07, Z23, Z24
 	VPSRAD        $0x04, Z23, Z23
 	VPADDD        Z24, Z23, Z23
-	VPBROADCASTD  332(R9)(R12*1), Z24
+	VPBROADCASTD  428(R9)(R12*1), Z24
 	VPSRAD        $0x07, Z24, Z25
 	VPSRAD        $0x04, Z24, Z24
 	VPADDD        Z25, Z24, Z24
-	VPBROADCASTD  332(R13), Z25
+	VPBROADCASTD  428(R13), Z25
 	VPSRAD        $0x07, Z25, Z26
 	VPSRAD        $0x04, Z25, Z25
 	VPADDD        Z26, Z25, Z25
-	VPBROADCASTD  332(R13)(R10*1), Z26
+	VPBROADCASTD  428(R13)(R10*1), Z26
 	VPSRAD        $0x07, Z26, Z27
 	VPSRAD        $0x04, Z26, Z26
 	VPADDD        Z27, Z26, Z26
 	VPSRLD        $0x01, 960(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 288(R9), Z27, Z19
-	VPDPBUSD.BCST 288(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 288(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 288(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 288(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 288(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 288(R13), Z27, Z25
-	VPDPBUSD.BCST 288(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 384(R9), Z27, Z19
+	VPDPBUSD.BCST 384(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 384(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 384(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 384(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 384(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 384(R13), Z27, Z25
+	VPDPBUSD.BCST 384(R13)(R10*1), Z27, Z26
 	VPSLLD        $0x03, 960(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 292(R9), Z27, Z19
-	VPDPBUSD.BCST 292(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 292(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 292(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 292(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 292(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 292(R13), Z27, Z25
-	VPDPBUSD.BCST 292(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 388(R9), Z27, Z19
+	VPDPBUSD.BCST 388(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 388(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 388(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 388(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 388(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 388(R13), Z27, Z25
+	VPDPBUSD.BCST 388(R13)(R10*1), Z27, Z26
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x03, 960(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 296(R9), Z16, Z19
-	VPDPBUSD.BCST 296(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 296(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 296(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 296(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 296(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 296(R13), Z16, Z25
-	VPDPBUSD.BCST 296(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 392(R9), Z16, Z19
+	VPDPBUSD.BCST 392(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 392(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 392(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 392(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 392(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 392(R13), Z16, Z25
+	VPDPBUSD.BCST 392(R13)(R10*1), Z16, Z26
 	VPSLLD        $0x01, 960(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 300(R9), Z16, Z19
-	VPDPBUSD.BCST 300(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 300(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 300(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 300(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 300(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 300(R13), Z16, Z25
-	VPDPBUSD.BCST 300(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 396(R9), Z16, Z19
+	VPDPBUSD.BCST 396(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 396(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 396(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 396(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 396(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 396(R13), Z16, Z25
+	VPDPBUSD.BCST 396(R13)(R10*1), Z16, Z26
 	VPSRLD        $0x10, 64(R8), Z16
 	VPERMPS       Z0, Z16, Z16
 	VMULPS        Z14, Z16, Z16
-	VMULPS.BCST   320(R9), Z16, Z17
+	VMULPS.BCST   416(R9), Z16, Z17
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z17, Z19, Z6
-	VMULPS.BCST   320(R9)(R10*1), Z16, Z17
+	VMULPS.BCST   416(R9)(R10*1), Z16, Z17
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z17, Z20, Z7
-	VMULPS.BCST   320(R9)(R10*2), Z16, Z17
+	VMULPS.BCST   416(R9)(R10*2), Z16, Z17
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z17, Z21, Z8
-	VMULPS.BCST   320(R9)(R11*1), Z16, Z17
+	VMULPS.BCST   416(R9)(R11*1), Z16, Z17
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z17, Z22, Z9
-	VMULPS.BCST   320(R9)(R10*4), Z16, Z17
+	VMULPS.BCST   416(R9)(R10*4), Z16, Z17
 	VCVTDQ2PS     Z23, Z23
 	VFMADD231PS   Z17, Z23, Z10
-	VMULPS.BCST   320(R9)(R12*1), Z16, Z17
+	VMULPS.BCST   416(R9)(R12*1), Z16, Z17
 	VCVTDQ2PS     Z24, Z24
 	VFMADD231PS   Z17, Z24, Z11
-	VMULPS.BCST   320(R13), Z16, Z17
+	VMULPS.BCST   416(R13), Z16, Z17
 	VCVTDQ2PS     Z25, Z25
 	VFMADD231PS   Z17, Z25, Z12
-	VMULPS.BCST   320(R13)(R10*1), Z16, Z16
+	VMULPS.BCST   416(R13)(R10*1), Z16, Z16
 	VCVTDQ2PS     Z26, Z26
 	VFMADD231PS   Z16, Z26, Z13
 
 	// sub-block 6, scale 1
-	VPBROADCASTD   332(R9), Z17
-	VPBROADCASTD   328(R9), Z16
+	VPBROADCASTD   428(R9), Z17
+	VPBROADCASTD   424(R9), Z16
 	VPSUBD         Z17, Z16, Z16
 	VPSRAD         $0x07, Z16, Z17
 	VPSRAD         $0x04, Z16, Z16
 	VPADDD         Z17, Z16, Z16
-	VPBROADCASTD   332(R9)(R10*1), Z19
-	VPBROADCASTD   328(R9)(R10*1), Z17
+	VPBROADCASTD   428(R9)(R10*1), Z19
+	VPBROADCASTD   424(R9)(R10*1), Z17
 	VPSUBD         Z19, Z17, Z17
 	VPSRAD         $0x07, Z17, Z19
 	VPSRAD         $0x04, Z17, Z17
 	VPADDD         Z19, Z17, Z17
-	VPBROADCASTD   332(R9)(R10*2), Z20
-	VPBROADCASTD   328(R9)(R10*2), Z19
+	VPBROADCASTD   428(R9)(R10*2), Z20
+	VPBROADCASTD   424(R9)(R10*2), Z19
 	VPSUBD         Z20, Z19, Z19
 	VPSRAD         $0x07, Z19, Z20
 	VPSRAD         $0x04, Z19, Z19
 	VPADDD         Z20, Z19, Z19
-	VPBROADCASTD   332(R9)(R11*1), Z21
-	VPBROADCASTD   328(R9)(R11*1), Z20
+	VPBROADCASTD   428(R9)(R11*1), Z21
+	VPBROADCASTD   424(R9)(R11*1), Z20
 	VPSUBD         Z21, Z20, Z20
 	VPSRAD         $0x07, Z20, Z21
 	VPSRAD         $0x04, Z20, Z20
 	VPADDD         Z21, Z20, Z20
-	VPBROADCASTD   332(R9)(R10*4), Z22
-	VPBROADCASTD   328(R9)(R10*4), Z21
+	VPBROADCASTD   428(R9)(R10*4), Z22
+	VPBROADCASTD   424(R9)(R10*4), Z21
 	VPSUBD         Z22, Z21, Z21
 	VPSRAD         $0x07, Z21, Z22
 	VPSRAD         $0x04, Z21, Z21
 	VPADDD         Z22, Z21, Z21
-	VPBROADCASTD   332(R9)(R12*1), Z23
-	VPBROADCASTD   328(R9)(R12*1), Z22
+	VPBROADCASTD   428(R9)(R12*1), Z23
+	VPBROADCASTD   424(R9)(R12*1), Z22
 	VPSUBD         Z23, Z22, Z22
 	VPSRAD         $0x07, Z22, Z23
 	VPSRAD         $0x04, Z22, Z22
 	VPADDD         Z23, Z22, Z22
-	VPBROADCASTD   332(R13), Z24
-	VPBROADCASTD   328(R13), Z23
+	VPBROADCASTD   428(R13), Z24
+	VPBROADCASTD   424(R13), Z23
 	VPSUBD         Z24, Z23, Z23
 	VPSRAD         $0x07, Z23, Z24
 	VPSRAD         $0x04, Z23, Z23
 	VPADDD         Z24, Z23, Z23
-	VPBROADCASTD   332(R13)(R10*1), Z25
-	VPBROADCASTD   328(R13)(R10*1), Z24
+	VPBROADCASTD   428(R13)(R10*1), Z25
+	VPBROADCASTD   424(R13)(R10*1), Z24
 	VPSUBD         Z25, Z24, Z24
 	VPSRAD         $0x07, Z24, Z25
 	VPSRAD         $0x04, Z24, Z24
 	VPADDD         Z25, Z24, Z24
 	VPSRLD         $0x01, 1024(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  304(R9), Z25, Z16
-	VPDPBUSD.BCST  304(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  304(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  304(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  304(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  304(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  304(R13), Z25, Z23
-	VPDPBUSD.BCST  304(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST  400(R9), Z25, Z16
+	VPDPBUSD.BCST  400(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  400(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  400(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  400(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  400(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  400(R13), Z25, Z23
+	VPDPBUSD.BCST  400(R13)(R10*1), Z25, Z24
 	PREFETCHT0     9152(R8)
 	VPSLLD         $0x03, 1024(R8), Z25
 	VPTERNLOGD     $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST  308(R9), Z25, Z16
-	VPDPBUSD.BCST  308(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST  308(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST  308(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST  308(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST  308(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST  308(R13), Z25, Z23
-	VPDPBUSD.BCST  308(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST  404(R9), Z25, Z16
+	VPDPBUSD.BCST  404(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  404(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  404(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  404(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  404(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  404(R13), Z25, Z23
+	VPDPBUSD.BCST  404(R13)(R10*1), Z25, Z24
 	VPSRLD         $0x03, 1024(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  312(R9), Z18, Z16
-	VPDPBUSD.BCST  312(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  312(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  312(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  312(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  312(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  312(R13), Z18, Z23
-	VPDPBUSD.BCST  312(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST  408(R9), Z18, Z16
+	VPDPBUSD.BCST  408(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  408(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  408(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  408(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  408(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  408(R13), Z18, Z23
+	VPDPBUSD.BCST  408(R13)(R10*1), Z18, Z24
 	VPSLLD         $0x01, 1024(R8), Z18
 	VPTERNLOGD     $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST  316(R9), Z18, Z16
-	VPDPBUSD.BCST  316(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST  316(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST  316(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST  316(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST  316(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST  316(R13), Z18, Z23
-	VPDPBUSD.BCST  316(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST  412(R9), Z18, Z16
+	VPDPBUSD.BCST  412(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  412(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  412(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  412(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  412(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  412(R13), Z18, Z23
+	VPDPBUSD.BCST  412(R13)(R10*1), Z18, Z24
 	VPSRLD         $0x14, 64(R8), Z15
 	VPERMPS        Z0, Z15, Z15
 	VMULPS         Z14, Z15, Z15
-	VMULPS.BCST    320(R9), Z15, Z18
+	VMULPS.BCST    416(R9), Z15, Z18
 	VCVTDQ2PS      Z16, Z16
 	VFMADD231PS    Z18, Z16, Z6
-	VMULPS.BCST    320(R9)(R10*1), Z15, Z16
+	VMULPS.BCST    416(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS      Z17, Z17
 	VFMADD231PS    Z16, Z17, Z7
-	VMULPS.BCST    320(R9)(R10*2), Z15, Z16
+	VMULPS.BCST    416(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS      Z19, Z19
 	VFMADD231PS    Z16, Z19, Z8
-	VMULPS.BCST    320(R9)(R11*1), Z15, Z16
+	VMULPS.BCST    416(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS      Z20, Z20
 	VFMADD231PS    Z16, Z20, Z9
-	VMULPS.BCST    320(R9)(R10*4), Z15, Z16
+	VMULPS.BCST    416(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS      Z21, Z21
 	VFMADD231PS    Z16, Z21, Z10
-	VMULPS.BCST    320(R9)(R12*1), Z15, Z16
+	VMULPS.BCST    416(R9)(R12*1), Z15, Z16
 	VCVTDQ2PS      Z22, Z22
 	VFMADD231PS    Z16, Z22, Z11
-	VMULPS.BCST    320(R13), Z15, Z16
+	VMULPS.BCST    416(R13), Z15, Z16
 	VCVTDQ2PS      Z23, Z23
 	VFMADD231PS    Z16, Z23, Z12
-	VMULPS.BCST    320(R13)(R10*1), Z15, Z15
+	VMULPS.BCST    416(R13)(R10*1), Z15, Z15
 	VCVTDQ2PS      Z24, Z24
 	VFMADD231PS    Z15, Z24, Z13
 	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z15
@@ -8547,153 +9052,153 @@ block:
 	VPERMB         Z5, Z15, Z15
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z19
+	VPBROADCASTD  492(R9), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  380(R9)(R10*1), Z20
+	VPBROADCASTD  492(R9)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  380(R9)(R10*2), Z21
+	VPBROADCASTD  492(R9)(R10*2), Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  380(R9)(R11*1), Z22
+	VPBROADCASTD  492(R9)(R11*1), Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  380(R9)(R10*4), Z23
+	VPBROADCASTD  492(R9)(R10*4), Z23
 	VPSRAD        $0x07, Z23, Z24
 	VPSRAD        $0x04, Z23, Z23
 	VPADDD        Z24, Z23, Z23
-	VPBROADCASTD  380(R9)(R12*1), Z24
+	VPBROADCASTD  492(R9)(R12*1), Z24
 	VPSRAD        $0x07, Z24, Z25
 	VPSRAD        $0x04, Z24, Z24
 	VPADDD        Z25, Z24, Z24
-	VPBROADCASTD  380(R13), Z25
+	VPBROADCASTD  492(R13), Z25
 	VPSRAD        $0x07, Z25, Z26
 	VPSRAD        $0x04, Z25, Z25
 	VPADDD        Z26, Z25, Z25
-	VPBROADCASTD  380(R13)(R10*1), Z26
+	VPBROADCASTD  492(R13)(R10*1), Z26
 	VPSRAD        $0x07, Z26, Z27
 	VPSRAD        $0x04, Z26, Z26
 	VPADDD        Z27, Z26, Z26
 	VPSRLD        $0x01, 1088(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 336(R9), Z27, Z19
-	VPDPBUSD.BCST 336(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 336(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 336(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 336(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 336(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 336(R13), Z27, Z25
-	VPDPBUSD.BCST 336(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 448(R9), Z27, Z19
+	VPDPBUSD.BCST 448(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 448(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 448(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 448(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 448(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 448(R13), Z27, Z25
+	VPDPBUSD.BCST 448(R13)(R10*1), Z27, Z26
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x03, 1088(R8), Z27
 	VPTERNLOGD    $0xea, Z16, Z1, Z27
-	VPDPBUSD.BCST 340(R9), Z27, Z19
-	VPDPBUSD.BCST 340(R9)(R10*1), Z27, Z20
-	VPDPBUSD.BCST 340(R9)(R10*2), Z27, Z21
-	VPDPBUSD.BCST 340(R9)(R11*1), Z27, Z22
-	VPDPBUSD.BCST 340(R9)(R10*4), Z27, Z23
-	VPDPBUSD.BCST 340(R9)(R12*1), Z27, Z24
-	VPDPBUSD.BCST 340(R13), Z27, Z25
-	VPDPBUSD.BCST 340(R13)(R10*1), Z27, Z26
+	VPDPBUSD.BCST 452(R9), Z27, Z19
+	VPDPBUSD.BCST 452(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 452(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 452(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 452(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 452(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 452(R13), Z27, Z25
+	VPDPBUSD.BCST 452(R13)(R10*1), Z27, Z26
 	VPSRLD        $0x03, 1088(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 344(R9), Z16, Z19
-	VPDPBUSD.BCST 344(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 344(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 344(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 344(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 344(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 344(R13), Z16, Z25
-	VPDPBUSD.BCST 344(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 456(R9), Z16, Z19
+	VPDPBUSD.BCST 456(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 456(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 456(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 456(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 456(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 456(R13), Z16, Z25
+	VPDPBUSD.BCST 456(R13)(R10*1), Z16, Z26
 	VPSLLD        $0x01, 1088(R8), Z16
 	VPTERNLOGD    $0xea, Z17, Z1, Z16
-	VPDPBUSD.BCST 348(R9), Z16, Z19
-	VPDPBUSD.BCST 348(R9)(R10*1), Z16, Z20
-	VPDPBUSD.BCST 348(R9)(R10*2), Z16, Z21
-	VPDPBUSD.BCST 348(R9)(R11*1), Z16, Z22
-	VPDPBUSD.BCST 348(R9)(R10*4), Z16, Z23
-	VPDPBUSD.BCST 348(R9)(R12*1), Z16, Z24
-	VPDPBUSD.BCST 348(R13), Z16, Z25
-	VPDPBUSD.BCST 348(R13)(R10*1), Z16, Z26
+	VPDPBUSD.BCST 460(R9), Z16, Z19
+	VPDPBUSD.BCST 460(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 460(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 460(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 460(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 460(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 460(R13), Z16, Z25
+	VPDPBUSD.BCST 460(R13)(R10*1), Z16, Z26
 	VPSRLD        $0x18, 64(R8), Z16
 	VPERMPS       Z0, Z16, Z16
 	VMULPS        Z14, Z16, Z16
-	VMULPS.BCST   368(R9), Z16, Z17
+	VMULPS.BCST   480(R9), Z16, Z17
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z17, Z19, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z16, Z17
+	VMULPS.BCST   480(R9)(R10*1), Z16, Z17
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z17, Z20, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z16, Z17
+	VMULPS.BCST   480(R9)(R10*2), Z16, Z17
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z17, Z21, Z8
-	VMULPS.BCST   368(R9)(R11*1), Z16, Z17
+	VMULPS.BCST   480(R9)(R11*1), Z16, Z17
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z17, Z22, Z9
-	VMULPS.BCST   368(R9)(R10*4), Z16, Z17
+	VMULPS.BCST   480(R9)(R10*4), Z16, Z17
 	VCVTDQ2PS     Z23, Z23
 	VFMADD231PS   Z17, Z23, Z10
-	VMULPS.BCST   368(R9)(R12*1), Z16, Z17
+	VMULPS.BCST   480(R9)(R12*1), Z16, Z17
 	VCVTDQ2PS     Z24, Z24
 	VFMADD231PS   Z17, Z24, Z11
-	VMULPS.BCST   368(R13), Z16, Z17
+	VMULPS.BCST   480(R13), Z16, Z17
 	VCVTDQ2PS     Z25, Z25
 	VFMADD231PS   Z17, Z25, Z12
-	VMULPS.BCST   368(R13)(R10*1), Z16, Z16
+	VMULPS.BCST   480(R13)(R10*1), Z16, Z16
 	VCVTDQ2PS     Z26, Z26
 	VFMADD231PS   Z16, Z26, Z13
 
 	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z17
-	VPBROADCASTD  376(R9), Z16
+	VPBROADCASTD  492(R9), Z17
+	VPBROADCASTD  488(R9), Z16
 	VPSUBD        Z17, Z16, Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  380(R9)(R10*1), Z19
-	VPBROADCASTD  376(R9)(R10*1), Z17
+	VPBROADCASTD  492(R9)(R10*1), Z19
+	VPBROADCASTD  488(R9)(R10*1), Z17
 	VPSUBD        Z19, Z17, Z17
 	VPSRAD        $0x07, Z17, Z19
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z19, Z17, Z17
-	VPBROADCASTD  380(R9)(R10*2), Z20
-	VPBROADCASTD  376(R9)(R10*2), Z19
+	VPBROADCASTD  492(R9)(R10*2), Z20
+	VPBROADCASTD  488(R9)(R10*2), Z19
 	VPSUBD        Z20, Z19, Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  380(R9)(R11*1), Z21
-	VPBROADCASTD  376(R9)(R11*1), Z20
+	VPBROADCASTD  492(R9)(R11*1), Z21
+	VPBROADCASTD  488(R9)(R11*1), Z20
 	VPSUBD        Z21, Z20, Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  380(R9)(R10*4), Z22
-	VPBROADCASTD  376(R9)(R10*4), Z21
+	VPBROADCASTD  492(R9)(R10*4), Z22
+	VPBROADCASTD  488(R9)(R10*4), Z21
 	VPSUBD        Z22, Z21, Z21
 	VPSRAD        $0x07, Z21, Z22
 	VPSRAD        $0x04, Z21, Z21
 	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  380(R9)(R12*1), Z23
-	VPBROADCASTD  376(R9)(R12*1), Z22
+	VPBROADCASTD  492(R9)(R12*1), Z23
+	VPBROADCASTD  488(R9)(R12*1), Z22
 	VPSUBD        Z23, Z22, Z22
 	VPSRAD        $0x07, Z22, Z23
 	VPSRAD        $0x04, Z22, Z22
 	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  380(R13), Z24
-	VPBROADCASTD  376(R13), Z23
+	VPBROADCASTD  492(R13), Z24
+	VPBROADCASTD  488(R13), Z23
 	VPSUBD        Z24, Z23, Z23
 	VPSRAD        $0x07, Z23, Z24
 	VPSRAD        $0x04, Z23, Z23
 	VPADDD        Z24, Z23, Z23
-	VPBROADCASTD  380(R13)(R10*1), Z25
-	VPBROADCASTD  376(R13)(R10*1), Z24
+	VPBROADCASTD  492(R13)(R10*1), Z25
+	VPBROADCASTD  488(R13)(R10*1), Z24
 	VPSUBD        Z25, Z24, Z24
 	VPSRAD        $0x07, Z24, Z25
 	VPSRAD        $0x04, Z24, Z24
@@ -8701,74 +9206,74 @@ block:
 	PREFETCHT0    9280(R8)
 	VPSRLD        $0x01, 1152(R8), Z25
 	VPTERNLOGD    $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST 352(R9), Z25, Z16
-	VPDPBUSD.BCST 352(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST 352(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST 352(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST 352(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST 352(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST 352(R13), Z25, Z23
-	VPDPBUSD.BCST 352(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST 464(R9), Z25, Z16
+	VPDPBUSD.BCST 464(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST 464(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST 464(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST 464(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST 464(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST 464(R13), Z25, Z23
+	VPDPBUSD.BCST 464(R13)(R10*1), Z25, Z24
 	VPSLLD        $0x03, 1152(R8), Z25
 	VPTERNLOGD    $0xea, Z18, Z1, Z25
-	VPDPBUSD.BCST 356(R9), Z25, Z16
-	VPDPBUSD.BCST 356(R9)(R10*1), Z25, Z17
-	VPDPBUSD.BCST 356(R9)(R10*2), Z25, Z19
-	VPDPBUSD.BCST 356(R9)(R11*1), Z25, Z20
-	VPDPBUSD.BCST 356(R9)(R10*4), Z25, Z21
-	VPDPBUSD.BCST 356(R9)(R12*1), Z25, Z22
-	VPDPBUSD.BCST 356(R13), Z25, Z23
-	VPDPBUSD.BCST 356(R13)(R10*1), Z25, Z24
+	VPDPBUSD.BCST 468(R9), Z25, Z16
+	VPDPBUSD.BCST 468(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST 468(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST 468(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST 468(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST 468(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST 468(R13), Z25, Z23
+	VPDPBUSD.BCST 468(R13)(R10*1), Z25, Z24
 	VPSRLD        $0x03, 1152(R8), Z18
 	VPTERNLOGD    $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST 360(R9), Z18, Z16
-	VPDPBUSD.BCST 360(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST 360(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST 360(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST 360(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST 360(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST 360(R13), Z18, Z23
-	VPDPBUSD.BCST 360(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST 472(R9), Z18, Z16
+	VPDPBUSD.BCST 472(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST 472(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST 472(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST 472(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST 472(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST 472(R13), Z18, Z23
+	VPDPBUSD.BCST 472(R13)(R10*1), Z18, Z24
 	PREFETCHT0    9344(R8)
 	VPSLLD        $0x01, 1152(R8), Z18
 	VPTERNLOGD    $0xea, Z15, Z1, Z18
-	VPDPBUSD.BCST 364(R9), Z18, Z16
-	VPDPBUSD.BCST 364(R9)(R10*1), Z18, Z17
-	VPDPBUSD.BCST 364(R9)(R10*2), Z18, Z19
-	VPDPBUSD.BCST 364(R9)(R11*1), Z18, Z20
-	VPDPBUSD.BCST 364(R9)(R10*4), Z18, Z21
-	VPDPBUSD.BCST 364(R9)(R12*1), Z18, Z22
-	VPDPBUSD.BCST 364(R13), Z18, Z23
-	VPDPBUSD.BCST 364(R13)(R10*1), Z18, Z24
+	VPDPBUSD.BCST 476(R9), Z18, Z16
+	VPDPBUSD.BCST 476(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST 476(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST 476(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST 476(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST 476(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST 476(R13), Z18, Z23
+	VPDPBUSD.BCST 476(R13)(R10*1), Z18, Z24
 	VPSRLD        $0x1c, 64(R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   368(R9), Z15, Z14
+	VMULPS.BCST   480(R9), Z15, Z14
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z14, Z16, Z6
-	VMULPS.BCST   368(R9)(R10*1), Z15, Z14
+	VMULPS.BCST   480(R9)(R10*1), Z15, Z14
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z14, Z17, Z7
-	VMULPS.BCST   368(R9)(R10*2), Z15, Z14
+	VMULPS.BCST   480(R9)(R10*2), Z15, Z14
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z14, Z19, Z8
-	VMULPS.BCST   368(R9)(R11*1), Z15, Z14
+	VMULPS.BCST   480(R9)(R11*1), Z15, Z14
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z14, Z20, Z9
-	VMULPS.BCST   368(R9)(R10*4), Z15, Z14
+	VMULPS.BCST   480(R9)(R10*4), Z15, Z14
 	VCVTDQ2PS     Z21, Z21
 	VFMADD231PS   Z14, Z21, Z10
-	VMULPS.BCST   368(R9)(R12*1), Z15, Z14
+	VMULPS.BCST   480(R9)(R12*1), Z15, Z14
 	VCVTDQ2PS     Z22, Z22
 	VFMADD231PS   Z14, Z22, Z11
-	VMULPS.BCST   368(R13), Z15, Z14
+	VMULPS.BCST   480(R13), Z15, Z14
 	VCVTDQ2PS     Z23, Z23
 	VFMADD231PS   Z14, Z23, Z12
-	VMULPS.BCST   368(R13)(R10*1), Z15, Z14
+	VMULPS.BCST   480(R13)(R10*1), Z15, Z14
 	VCVTDQ2PS     Z24, Z24
 	VFMADD231PS   Z14, Z24, Z13
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x00000180, R13
+	ADDQ          $0x00000200, R9
+	ADDQ          $0x00000200, R13
 	ADDQ          $0x20, DI
 	ADDQ          $0x000004c0, R8
 	DECQ          R14
@@ -9226,3 +9731,269 @@ DATA dwords_avx512vnni_77777777<>+52(SB)/4, $0x77777777
 DATA dwords_avx512vnni_77777777<>+56(SB)/4, $0x77777777
 DATA dwords_avx512vnni_77777777<>+60(SB)/4, $0x77777777
 GLOBL dwords_avx512vnni_77777777<>(SB), RODATA|NOPTR, $64
+
+// func Expand_sums_iq1_mx16_q8x_1x32_avx512vnni(a *byte)
+// Requires: AVX, AVX2, AVX512F, AVX512VL, FMA3
+TEXT ·Expand_sums_iq1_mx16_q8x_1x32_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ         a+0(FP), AX
+	MOVQ         40(AX), CX
+	MOVQ         56(AX), DX
+	MOVQ         32(AX), AX
+	VPXOR        X0, X0, X0
+	VBROADCASTSS dwords_avx512vnni_c1100000<>+0(SB), X1
+
+each:
+	VMOVDQU (CX), Y2
+	VMOVDQU 32(CX), X3
+	VMOVDQU Y2, (DX)
+	VMOVDQU X3, 32(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X4
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X4, X4
+	VPSRAD       $0x07, X4, X4
+	VCVTDQ2PS    X4, X4
+	VBROADCASTSS dwords_avx512vnni_49c00000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X4
+	VMOVDQU      X4, 48(DX)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        dwords_avx512vnni_80808080<>+0(SB), Y2, Y2
+	VPSADBW      Y3, Y2, Y2
+	VPMOVQW      Y2, X4
+	VPSUBW       dwords_avx512vnni_04000400<>+0(SB), X4, X4
+	VMOVD        X4, 48(DX)
+	VPEXTRD      $0x01, X4, 60(DX)
+	VMOVDQU      48(CX), Y2
+	VMOVDQU      80(CX), X3
+	VMOVDQU      Y2, 64(DX)
+	VMOVDQU      X3, 96(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X4
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X4, X4
+	VPSRAD       $0x07, X4, X4
+	VCVTDQ2PS    X4, X4
+	VBROADCASTSS dwords_avx512vnni_49c00000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X4
+	VMOVDQU      X4, 112(DX)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        dwords_avx512vnni_80808080<>+0(SB), Y2, Y2
+	VPSADBW      Y3, Y2, Y2
+	VPMOVQW      Y2, X4
+	VPSUBW       dwords_avx512vnni_04000400<>+0(SB), X4, X4
+	VMOVD        X4, 112(DX)
+	VPEXTRD      $0x01, X4, 124(DX)
+	VMOVDQU      96(CX), Y2
+	VMOVDQU      128(CX), X3
+	VMOVDQU      Y2, 128(DX)
+	VMOVDQU      X3, 160(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X4
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X4, X4
+	VPSRAD       $0x07, X4, X4
+	VCVTDQ2PS    X4, X4
+	VBROADCASTSS dwords_avx512vnni_49c00000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X4
+	VMOVDQU      X4, 176(DX)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        dwords_avx512vnni_80808080<>+0(SB), Y2, Y2
+	VPSADBW      Y3, Y2, Y2
+	VPMOVQW      Y2, X4
+	VPSUBW       dwords_avx512vnni_04000400<>+0(SB), X4, X4
+	VMOVD        X4, 176(DX)
+	VPEXTRD      $0x01, X4, 188(DX)
+	VMOVDQU      144(CX), Y2
+	VMOVDQU      176(CX), X3
+	VMOVDQU      Y2, 192(DX)
+	VMOVDQU      X3, 224(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X4
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X4, X4
+	VPSRAD       $0x07, X4, X4
+	VCVTDQ2PS    X4, X4
+	VBROADCASTSS dwords_avx512vnni_49c00000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X4
+	VMOVDQU      X4, 240(DX)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        dwords_avx512vnni_80808080<>+0(SB), Y2, Y2
+	VPSADBW      Y3, Y2, Y2
+	VPMOVQW      Y2, X4
+	VPSUBW       dwords_avx512vnni_04000400<>+0(SB), X4, X4
+	VMOVD        X4, 240(DX)
+	VPEXTRD      $0x01, X4, 252(DX)
+	VMOVDQU      192(CX), Y2
+	VMOVDQU      224(CX), X3
+	VMOVDQU      Y2, 256(DX)
+	VMOVDQU      X3, 288(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X4
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X4, X4
+	VPSRAD       $0x07, X4, X4
+	VCVTDQ2PS    X4, X4
+	VBROADCASTSS dwords_avx512vnni_49c00000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X4
+	VMOVDQU      X4, 304(DX)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        dwords_avx512vnni_80808080<>+0(SB), Y2, Y2
+	VPSADBW      Y3, Y2, Y2
+	VPMOVQW      Y2, X4
+	VPSUBW       dwords_avx512vnni_04000400<>+0(SB), X4, X4
+	VMOVD        X4, 304(DX)
+	VPEXTRD      $0x01, X4, 316(DX)
+	VMOVDQU      240(CX), Y2
+	VMOVDQU      272(CX), X3
+	VMOVDQU      Y2, 320(DX)
+	VMOVDQU      X3, 352(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X4
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X4, X4
+	VPSRAD       $0x07, X4, X4
+	VCVTDQ2PS    X4, X4
+	VBROADCASTSS dwords_avx512vnni_49c00000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X4
+	VMOVDQU      X4, 368(DX)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        dwords_avx512vnni_80808080<>+0(SB), Y2, Y2
+	VPSADBW      Y3, Y2, Y2
+	VPMOVQW      Y2, X4
+	VPSUBW       dwords_avx512vnni_04000400<>+0(SB), X4, X4
+	VMOVD        X4, 368(DX)
+	VPEXTRD      $0x01, X4, 380(DX)
+	VMOVDQU      288(CX), Y2
+	VMOVDQU      320(CX), X3
+	VMOVDQU      Y2, 384(DX)
+	VMOVDQU      X3, 416(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X4
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X4, X4
+	VPSRAD       $0x07, X4, X4
+	VCVTDQ2PS    X4, X4
+	VBROADCASTSS dwords_avx512vnni_49c00000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X4
+	VMOVDQU      X4, 432(DX)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        dwords_avx512vnni_80808080<>+0(SB), Y2, Y2
+	VPSADBW      Y3, Y2, Y2
+	VPMOVQW      Y2, X4
+	VPSUBW       dwords_avx512vnni_04000400<>+0(SB), X4, X4
+	VMOVD        X4, 432(DX)
+	VPEXTRD      $0x01, X4, 444(DX)
+	VMOVDQU      336(CX), Y2
+	VMOVDQU      368(CX), X3
+	VMOVDQU      Y2, 448(DX)
+	VMOVDQU      X3, 480(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X4
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X4, X4
+	VPSRAD       $0x07, X4, X4
+	VCVTDQ2PS    X4, X4
+	VBROADCASTSS dwords_avx512vnni_49c00000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X4
+	VMOVDQU      X4, 496(DX)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        dwords_avx512vnni_80808080<>+0(SB), Y2, Y2
+	VPSADBW      Y3, Y2, Y2
+	VPMOVQW      Y2, X4
+	VPSUBW       dwords_avx512vnni_04000400<>+0(SB), X4, X4
+	VMOVD        X4, 496(DX)
+	VPEXTRD      $0x01, X4, 508(DX)
+	ADDQ         $0x00000180, CX
+	ADDQ         $0x00000200, DX
+	DECQ         AX
+	JNZ          each
+	VZEROUPPER
+	RET
+
+DATA dwords_avx512vnni_c1100000<>+0(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+4(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+8(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+12(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+16(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+20(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+24(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+28(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+32(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+36(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+40(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+44(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+48(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+52(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+56(SB)/4, $0xc1100000
+DATA dwords_avx512vnni_c1100000<>+60(SB)/4, $0xc1100000
+GLOBL dwords_avx512vnni_c1100000<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_49c00000<>+0(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+4(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+8(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+12(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+16(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+20(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+24(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+28(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+32(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+36(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+40(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+44(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+48(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+52(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+56(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+60(SB)/4, $0x49c00000
+GLOBL dwords_avx512vnni_49c00000<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_80808080<>+0(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+4(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+8(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+12(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+16(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+20(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+24(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+28(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+32(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+36(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+40(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+44(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+48(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+52(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+56(SB)/4, $0x80808080
+DATA dwords_avx512vnni_80808080<>+60(SB)/4, $0x80808080
+GLOBL dwords_avx512vnni_80808080<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_04000400<>+0(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+4(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+8(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+12(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+16(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+20(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+24(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+28(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+32(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+36(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+40(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+44(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+48(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+52(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+56(SB)/4, $0x04000400
+DATA dwords_avx512vnni_04000400<>+60(SB)/4, $0x04000400
+GLOBL dwords_avx512vnni_04000400<>(SB), RODATA|NOPTR, $64

@@ -43,3 +43,8 @@ func Gemv_iq1_sx16_q8x_16x8_avx512vnni(a *GemmArgs)
 //
 //go:noescape
 func Expand_iq1_sx16_codes_16x32_avx512vnni(a *GemmArgs)
+
+// copies blocks of quantised activations with what iq1_sx16 subtracts from sums.
+//
+//go:noescape
+func Expand_sums_iq1_sx16_q8x_1x32_avx512vnni(a *GemmArgs)

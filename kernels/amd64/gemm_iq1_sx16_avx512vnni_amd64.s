@@ -13,8 +13,11 @@ TEXT ·Gemv_iq1_sx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      (AX), BX
 	MOVQ      8(AX), SI
 	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	VMOVDQU32 dwords_avx512vnni_c0c0c0c0<>+0(SB), Z2
+	VMOVDQU32 dwords_avx512vnni_12700000<>+0(SB), Z3
+	VMOVDQU32 iq1_up_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 dwords_avx512vnni_49c00000<>+0(SB), Z5
 
 tile:
 	MOVQ   BX, DI
@@ -22,359 +25,287 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
-	VPXORD Z3, Z3, Z3
+	VPXORD Z6, Z6, Z6
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
 	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Z4
-	VPSLLD     $0x1c, (R8), Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
+	VCVTPH2PS  (DI), Z7
 
-	// sub-block 0, scale 0
-	VPBROADCASTD  40(R9), Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 64(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST (R9), Z7, Z6
-	VPSLLD        $0x03, 64(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 4(R9), Z7, Z6
-	VPSRLD        $0x03, 64(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 8(R9), Z7, Z6
-	PREFETCHT1    32768(R8)
-	PREFETCHT0    8192(R8)
-	VPSLLD        $0x01, 64(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 12(R9), Z7, Z6
-	VPSRLD        $0x01, 128(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 16(R9), Z7, Z6
-	VPSLLD        $0x03, 128(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 20(R9), Z7, Z6
-	VPSRLD        $0x03, 128(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 24(R9), Z7, Z6
-	PREFETCHT0    8256(R8)
-	VPSLLD        $0x01, 128(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 28(R9), Z7, Z6
-	VMOVDQU32     (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   32(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPSLLD        $0x18, (R8), Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	// sub-block 0
+	VPSLLD           $0x04, 64(R8), Z8
+	VPSLLD           $0x04, 128(R8), Z9
+	VMOVDQA32        Z3, Z10
+	VPANDD           64(R8), Z1, Z11
+	VPANDD           Z8, Z1, Z12
+	VPDPBUSD.BCST    (R9), Z11, Z10
+	VPDPBUSD.BCST    4(R9), Z12, Z10
+	VPANDD           128(R8), Z1, Z11
+	VPANDD           Z9, Z1, Z12
+	PREFETCHT1       32768(R8)
+	PREFETCHT0       8192(R8)
+	VPDPBUSD.BCST    16(R9), Z11, Z10
+	VPDPBUSD.BCST    20(R9), Z12, Z10
+	VPSLLD           $0x02, Z10, Z10
+	VPANDD           64(R8), Z2, Z11
+	VPANDD           Z8, Z2, Z8
+	VPDPBUSD.BCST    8(R9), Z11, Z10
+	VPDPBUSD.BCST    12(R9), Z8, Z10
+	VPANDD           128(R8), Z2, Z8
+	VPANDD           Z9, Z2, Z9
+	VPDPBUSD.BCST    24(R9), Z8, Z10
+	PREFETCHT0       8256(R8)
+	VPDPBUSD.BCST    28(R9), Z9, Z10
+	VMOVDQU32        (R8), Z8
+	VPERMPS          Z4, Z8, Z9
+	VSUBPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 48(R9), Z9, Z10
+	VPERMPS          Z0, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VMULPS.BCST      32(R9), Z8, Z8
+	VFMADD231PS      Z8, Z10, Z6
 
-	// sub-block 1, scale 0
-	VPBROADCASTD  88(R9), Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 192(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 48(R9), Z7, Z6
-	VPSLLD        $0x03, 192(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 52(R9), Z7, Z6
-	VPSRLD        $0x03, 192(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 56(R9), Z7, Z6
-	PREFETCHT0    8320(R8)
-	VPSLLD        $0x01, 192(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 60(R9), Z7, Z6
-	VPSRLD        $0x01, 256(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 64(R9), Z7, Z6
-	VPSLLD        $0x03, 256(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 68(R9), Z7, Z6
-	VPSRLD        $0x03, 256(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 72(R9), Z7, Z6
-	PREFETCHT0    8384(R8)
-	VPSLLD        $0x01, 256(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 76(R9), Z7, Z6
-	VPSRLD        $0x04, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   80(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPSLLD        $0x14, (R8), Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	// sub-block 1
+	VPSLLD           $0x04, 192(R8), Z8
+	VPSLLD           $0x04, 256(R8), Z9
+	VMOVDQA32        Z3, Z10
+	VPANDD           192(R8), Z1, Z11
+	VPANDD           Z8, Z1, Z12
+	VPDPBUSD.BCST    64(R9), Z11, Z10
+	VPDPBUSD.BCST    68(R9), Z12, Z10
+	VPANDD           256(R8), Z1, Z11
+	VPANDD           Z9, Z1, Z12
+	PREFETCHT0       8320(R8)
+	VPDPBUSD.BCST    80(R9), Z11, Z10
+	VPDPBUSD.BCST    84(R9), Z12, Z10
+	VPSLLD           $0x02, Z10, Z10
+	VPANDD           192(R8), Z2, Z11
+	VPANDD           Z8, Z2, Z8
+	VPDPBUSD.BCST    72(R9), Z11, Z10
+	VPDPBUSD.BCST    76(R9), Z8, Z10
+	VPANDD           256(R8), Z2, Z8
+	VPANDD           Z9, Z2, Z9
+	VPDPBUSD.BCST    88(R9), Z8, Z10
+	PREFETCHT0       8384(R8)
+	VPDPBUSD.BCST    92(R9), Z9, Z10
+	VPSRLD           $0x04, (R8), Z8
+	VPERMPS          Z4, Z8, Z9
+	VSUBPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 112(R9), Z9, Z10
+	VPERMPS          Z0, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VMULPS.BCST      96(R9), Z8, Z8
+	VFMADD231PS      Z8, Z10, Z6
 
-	// sub-block 2, scale 0
-	VPBROADCASTD  136(R9), Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 320(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 96(R9), Z7, Z6
-	VPSLLD        $0x03, 320(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 100(R9), Z7, Z6
-	PREFETCHT1    33024(R8)
-	PREFETCHT0    8448(R8)
-	VPSRLD        $0x03, 320(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 104(R9), Z7, Z6
-	VPSLLD        $0x01, 320(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 108(R9), Z7, Z6
-	VPSRLD        $0x01, 384(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 112(R9), Z7, Z6
-	VPSLLD        $0x03, 384(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 116(R9), Z7, Z6
-	PREFETCHT0    8512(R8)
-	VPSRLD        $0x03, 384(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 120(R9), Z7, Z6
-	VPSLLD        $0x01, 384(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 124(R9), Z7, Z6
-	VPSRLD        $0x08, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   128(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPSLLD        $0x10, (R8), Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	// sub-block 2
+	VPSLLD           $0x04, 320(R8), Z8
+	VPSLLD           $0x04, 384(R8), Z9
+	VMOVDQA32        Z3, Z10
+	VPANDD           320(R8), Z1, Z11
+	VPANDD           Z8, Z1, Z12
+	VPDPBUSD.BCST    128(R9), Z11, Z10
+	VPDPBUSD.BCST    132(R9), Z12, Z10
+	VPANDD           384(R8), Z1, Z11
+	VPANDD           Z9, Z1, Z12
+	PREFETCHT1       33024(R8)
+	PREFETCHT0       8448(R8)
+	VPDPBUSD.BCST    144(R9), Z11, Z10
+	VPDPBUSD.BCST    148(R9), Z12, Z10
+	VPSLLD           $0x02, Z10, Z10
+	VPANDD           320(R8), Z2, Z11
+	VPANDD           Z8, Z2, Z8
+	VPDPBUSD.BCST    136(R9), Z11, Z10
+	VPDPBUSD.BCST    140(R9), Z8, Z10
+	VPANDD           384(R8), Z2, Z8
+	VPANDD           Z9, Z2, Z9
+	PREFETCHT0       8512(R8)
+	VPDPBUSD.BCST    152(R9), Z8, Z10
+	VPDPBUSD.BCST    156(R9), Z9, Z10
+	VPSRLD           $0x08, (R8), Z8
+	VPERMPS          Z4, Z8, Z9
+	VSUBPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 176(R9), Z9, Z10
+	VPERMPS          Z0, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VMULPS.BCST      160(R9), Z8, Z8
+	VFMADD231PS      Z8, Z10, Z6
 
-	// sub-block 3, scale 0
-	VPBROADCASTD  184(R9), Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 448(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 144(R9), Z7, Z6
-	VPSLLD        $0x03, 448(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 148(R9), Z7, Z6
-	PREFETCHT0    8576(R8)
-	VPSRLD        $0x03, 448(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 152(R9), Z7, Z6
-	VPSLLD        $0x01, 448(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 156(R9), Z7, Z6
-	VPSRLD        $0x01, 512(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 160(R9), Z7, Z6
-	VPSLLD        $0x03, 512(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 164(R9), Z7, Z6
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 512(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 168(R9), Z7, Z6
-	VPSLLD        $0x01, 512(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 172(R9), Z7, Z6
-	VPSRLD        $0x0c, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   176(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPSLLD        $0x0c, (R8), Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	// sub-block 3
+	VPSLLD           $0x04, 448(R8), Z8
+	VPSLLD           $0x04, 512(R8), Z9
+	VMOVDQA32        Z3, Z10
+	VPANDD           448(R8), Z1, Z11
+	VPANDD           Z8, Z1, Z12
+	VPDPBUSD.BCST    192(R9), Z11, Z10
+	VPDPBUSD.BCST    196(R9), Z12, Z10
+	VPANDD           512(R8), Z1, Z11
+	VPANDD           Z9, Z1, Z12
+	PREFETCHT0       8576(R8)
+	VPDPBUSD.BCST    208(R9), Z11, Z10
+	VPDPBUSD.BCST    212(R9), Z12, Z10
+	VPSLLD           $0x02, Z10, Z10
+	VPANDD           448(R8), Z2, Z11
+	VPANDD           Z8, Z2, Z8
+	VPDPBUSD.BCST    200(R9), Z11, Z10
+	VPDPBUSD.BCST    204(R9), Z8, Z10
+	VPANDD           512(R8), Z2, Z8
+	VPANDD           Z9, Z2, Z9
+	PREFETCHT0       8640(R8)
+	VPDPBUSD.BCST    216(R9), Z8, Z10
+	VPDPBUSD.BCST    220(R9), Z9, Z10
+	VPSRLD           $0x0c, (R8), Z8
+	VPERMPS          Z4, Z8, Z9
+	VSUBPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 240(R9), Z9, Z10
+	VPERMPS          Z0, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VMULPS.BCST      224(R9), Z8, Z8
+	VFMADD231PS      Z8, Z10, Z6
 
-	// sub-block 4, scale 0
-	VPBROADCASTD  232(R9), Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 576(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 192(R9), Z7, Z6
-	PREFETCHT1    33280(R8)
-	PREFETCHT0    8704(R8)
-	VPSLLD        $0x03, 576(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 196(R9), Z7, Z6
-	VPSRLD        $0x03, 576(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 200(R9), Z7, Z6
-	VPSLLD        $0x01, 576(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 204(R9), Z7, Z6
-	VPSRLD        $0x01, 640(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 208(R9), Z7, Z6
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 640(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 212(R9), Z7, Z6
-	VPSRLD        $0x03, 640(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 216(R9), Z7, Z6
-	VPSLLD        $0x01, 640(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 220(R9), Z7, Z6
-	VPSRLD        $0x10, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   224(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPSLLD        $0x08, (R8), Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	// sub-block 4
+	VPSLLD           $0x04, 576(R8), Z8
+	VPSLLD           $0x04, 640(R8), Z9
+	VMOVDQA32        Z3, Z10
+	VPANDD           576(R8), Z1, Z11
+	VPANDD           Z8, Z1, Z12
+	VPDPBUSD.BCST    256(R9), Z11, Z10
+	PREFETCHT1       33280(R8)
+	PREFETCHT0       8704(R8)
+	VPDPBUSD.BCST    260(R9), Z12, Z10
+	VPANDD           640(R8), Z1, Z11
+	VPANDD           Z9, Z1, Z12
+	VPDPBUSD.BCST    272(R9), Z11, Z10
+	PREFETCHT0       8768(R8)
+	VPDPBUSD.BCST    276(R9), Z12, Z10
+	VPSLLD           $0x02, Z10, Z10
+	VPANDD           576(R8), Z2, Z11
+	VPANDD           Z8, Z2, Z8
+	VPDPBUSD.BCST    264(R9), Z11, Z10
+	VPDPBUSD.BCST    268(R9), Z8, Z10
+	VPANDD           640(R8), Z2, Z8
+	VPANDD           Z9, Z2, Z9
+	VPDPBUSD.BCST    280(R9), Z8, Z10
+	VPDPBUSD.BCST    284(R9), Z9, Z10
+	VPSRLD           $0x10, (R8), Z8
+	VPERMPS          Z4, Z8, Z9
+	VSUBPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 304(R9), Z9, Z10
+	VPERMPS          Z0, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VMULPS.BCST      288(R9), Z8, Z8
+	VFMADD231PS      Z8, Z10, Z6
 
-	// sub-block 5, scale 0
-	VPBROADCASTD  280(R9), Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 704(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 240(R9), Z7, Z6
-	PREFETCHT0    8832(R8)
-	VPSLLD        $0x03, 704(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 244(R9), Z7, Z6
-	VPSRLD        $0x03, 704(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 248(R9), Z7, Z6
-	VPSLLD        $0x01, 704(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 252(R9), Z7, Z6
-	VPSRLD        $0x01, 768(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 256(R9), Z7, Z6
-	PREFETCHT0    8896(R8)
-	VPSLLD        $0x03, 768(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 260(R9), Z7, Z6
-	VPSRLD        $0x03, 768(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 264(R9), Z7, Z6
-	VPSLLD        $0x01, 768(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 268(R9), Z7, Z6
-	VPSRLD        $0x14, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   272(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPSLLD        $0x04, (R8), Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	// sub-block 5
+	VPSLLD           $0x04, 704(R8), Z8
+	VPSLLD           $0x04, 768(R8), Z9
+	VMOVDQA32        Z3, Z10
+	VPANDD           704(R8), Z1, Z11
+	VPANDD           Z8, Z1, Z12
+	VPDPBUSD.BCST    320(R9), Z11, Z10
+	PREFETCHT0       8832(R8)
+	VPDPBUSD.BCST    324(R9), Z12, Z10
+	VPANDD           768(R8), Z1, Z11
+	VPANDD           Z9, Z1, Z12
+	VPDPBUSD.BCST    336(R9), Z11, Z10
+	PREFETCHT0       8896(R8)
+	VPDPBUSD.BCST    340(R9), Z12, Z10
+	VPSLLD           $0x02, Z10, Z10
+	VPANDD           704(R8), Z2, Z11
+	VPANDD           Z8, Z2, Z8
+	VPDPBUSD.BCST    328(R9), Z11, Z10
+	VPDPBUSD.BCST    332(R9), Z8, Z10
+	VPANDD           768(R8), Z2, Z8
+	VPANDD           Z9, Z2, Z9
+	VPDPBUSD.BCST    344(R9), Z8, Z10
+	VPDPBUSD.BCST    348(R9), Z9, Z10
+	VPSRLD           $0x14, (R8), Z8
+	VPERMPS          Z4, Z8, Z9
+	VSUBPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 368(R9), Z9, Z10
+	VPERMPS          Z0, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VMULPS.BCST      352(R9), Z8, Z8
+	VFMADD231PS      Z8, Z10, Z6
 
-	// sub-block 6, scale 0
-	VPBROADCASTD  328(R9), Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	PREFETCHT1    33536(R8)
-	PREFETCHT0    8960(R8)
-	VPSRLD        $0x01, 832(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 288(R9), Z7, Z6
-	VPSLLD        $0x03, 832(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 292(R9), Z7, Z6
-	VPSRLD        $0x03, 832(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 296(R9), Z7, Z6
-	VPSLLD        $0x01, 832(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 300(R9), Z7, Z6
-	PREFETCHT0    9024(R8)
-	VPSRLD        $0x01, 896(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 304(R9), Z7, Z6
-	VPSLLD        $0x03, 896(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 308(R9), Z7, Z6
-	VPSRLD        $0x03, 896(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 312(R9), Z7, Z6
-	VPSLLD        $0x01, 896(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 316(R9), Z7, Z6
-	VPSRLD        $0x18, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   320(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VMOVDQU32     (R8), Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	// sub-block 6
+	VPSLLD           $0x04, 832(R8), Z8
+	VPSLLD           $0x04, 896(R8), Z9
+	VMOVDQA32        Z3, Z10
+	VPANDD           832(R8), Z1, Z11
+	VPANDD           Z8, Z1, Z12
+	PREFETCHT1       33536(R8)
+	PREFETCHT0       8960(R8)
+	VPDPBUSD.BCST    384(R9), Z11, Z10
+	VPDPBUSD.BCST    388(R9), Z12, Z10
+	VPANDD           896(R8), Z1, Z11
+	VPANDD           Z9, Z1, Z12
+	PREFETCHT0       9024(R8)
+	VPDPBUSD.BCST    400(R9), Z11, Z10
+	VPDPBUSD.BCST    404(R9), Z12, Z10
+	VPSLLD           $0x02, Z10, Z10
+	VPANDD           832(R8), Z2, Z11
+	VPANDD           Z8, Z2, Z8
+	VPDPBUSD.BCST    392(R9), Z11, Z10
+	VPDPBUSD.BCST    396(R9), Z8, Z10
+	VPANDD           896(R8), Z2, Z8
+	VPANDD           Z9, Z2, Z9
+	VPDPBUSD.BCST    408(R9), Z8, Z10
+	VPDPBUSD.BCST    412(R9), Z9, Z10
+	VPSRLD           $0x18, (R8), Z8
+	VPERMPS          Z4, Z8, Z9
+	VSUBPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 432(R9), Z9, Z10
+	VPERMPS          Z0, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VMULPS.BCST      416(R9), Z8, Z8
+	VFMADD231PS      Z8, Z10, Z6
 
-	// sub-block 7, scale 0
-	VPBROADCASTD  376(R9), Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	PREFETCHT0    9088(R8)
-	VPSRLD        $0x01, 960(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 336(R9), Z7, Z6
-	VPSLLD        $0x03, 960(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 340(R9), Z7, Z6
-	VPSRLD        $0x03, 960(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 344(R9), Z7, Z6
-	VPSLLD        $0x01, 960(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 348(R9), Z7, Z6
-	PREFETCHT0    9152(R8)
-	VPSRLD        $0x01, 1024(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 352(R9), Z7, Z6
-	VPSLLD        $0x03, 1024(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 356(R9), Z7, Z6
-	VPSRLD        $0x03, 1024(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 360(R9), Z7, Z6
-	PREFETCHT1    33792(R8)
-	PREFETCHT0    9216(R8)
-	VPSLLD        $0x01, 1024(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 364(R9), Z7, Z6
-	VPSRLD        $0x1c, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   368(R9), Z5, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z3
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x20, DI
-	ADDQ          $0x00000440, R8
-	DECQ          R10
-	JNZ           block
-	MOVQ          64(AX), DI
-	VMOVUPS       Z3, (CX)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
+	// sub-block 7
+	VPSLLD           $0x04, 960(R8), Z8
+	VPSLLD           $0x04, 1024(R8), Z9
+	VMOVDQA32        Z3, Z10
+	VPANDD           960(R8), Z1, Z11
+	VPANDD           Z8, Z1, Z12
+	PREFETCHT0       9088(R8)
+	VPDPBUSD.BCST    448(R9), Z11, Z10
+	VPDPBUSD.BCST    452(R9), Z12, Z10
+	VPANDD           1024(R8), Z1, Z11
+	VPANDD           Z9, Z1, Z12
+	PREFETCHT0       9152(R8)
+	VPDPBUSD.BCST    464(R9), Z11, Z10
+	VPDPBUSD.BCST    468(R9), Z12, Z10
+	VPSLLD           $0x02, Z10, Z10
+	VPANDD           960(R8), Z2, Z11
+	VPANDD           Z8, Z2, Z8
+	VPDPBUSD.BCST    456(R9), Z11, Z10
+	VPDPBUSD.BCST    460(R9), Z8, Z10
+	VPANDD           1024(R8), Z2, Z8
+	VPANDD           Z9, Z2, Z9
+	VPDPBUSD.BCST    472(R9), Z8, Z10
+	PREFETCHT1       33792(R8)
+	PREFETCHT0       9216(R8)
+	VPDPBUSD.BCST    476(R9), Z9, Z10
+	VPSRLD           $0x1c, (R8), Z8
+	VPERMPS          Z4, Z8, Z9
+	VSUBPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 496(R9), Z9, Z10
+	VPERMPS          Z0, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VMULPS.BCST      480(R9), Z8, Z8
+	VFMADD231PS      Z8, Z10, Z6
+	ADDQ             $0x00000200, R9
+	ADDQ             $0x20, DI
+	ADDQ             $0x00000440, R8
+	DECQ             R10
+	JNZ              block
+	MOVQ             64(AX), DI
+	VMOVUPS          Z6, (CX)
+	ADDQ             $0x40, CX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	DECQ             DX
+	JNZ              tile
 	VZEROUPPER
 	RET
 
@@ -444,41 +375,143 @@ DATA scales_iq1_avx512vnni<>+62(SB)/1, $0xf0
 DATA scales_iq1_avx512vnni<>+63(SB)/1, $0x3f
 GLOBL scales_iq1_avx512vnni<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx512vnni_18181818<>+0(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+4(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+8(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+12(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+16(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+20(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+24(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+28(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+32(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+36(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+40(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+44(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+48(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+52(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+56(SB)/4, $0x18181818
-DATA dwords_avx512vnni_18181818<>+60(SB)/4, $0x18181818
-GLOBL dwords_avx512vnni_18181818<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx512vnni_30303030<>+0(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+4(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+8(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+12(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+16(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+20(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+24(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+28(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+32(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+36(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+40(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+44(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+48(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+52(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+56(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+60(SB)/4, $0x30303030
+GLOBL dwords_avx512vnni_30303030<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx512vnni_02020202<>+0(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+4(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+8(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+12(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+16(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+20(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+24(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+28(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+32(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+36(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+40(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+44(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+48(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+52(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+56(SB)/4, $0x02020202
-DATA dwords_avx512vnni_02020202<>+60(SB)/4, $0x02020202
-GLOBL dwords_avx512vnni_02020202<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx512vnni_c0c0c0c0<>+0(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+4(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+8(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+12(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+16(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+20(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+24(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+28(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+32(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+36(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+40(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+44(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+48(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+52(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+56(SB)/4, $0xc0c0c0c0
+DATA dwords_avx512vnni_c0c0c0c0<>+60(SB)/4, $0xc0c0c0c0
+GLOBL dwords_avx512vnni_c0c0c0c0<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_12700000<>+0(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+4(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+8(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+12(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+16(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+20(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+24(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+28(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+32(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+36(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+40(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+44(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+48(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+52(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+56(SB)/4, $0x12700000
+DATA dwords_avx512vnni_12700000<>+60(SB)/4, $0x12700000
+GLOBL dwords_avx512vnni_12700000<>(SB), RODATA|NOPTR, $64
+
+DATA iq1_up_avx512vnni<>+0(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+1(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+2(SB)/1, $0x10
+DATA iq1_up_avx512vnni<>+3(SB)/1, $0xc1
+DATA iq1_up_avx512vnni<>+4(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+5(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+6(SB)/1, $0x10
+DATA iq1_up_avx512vnni<>+7(SB)/1, $0xc1
+DATA iq1_up_avx512vnni<>+8(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+9(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+10(SB)/1, $0x10
+DATA iq1_up_avx512vnni<>+11(SB)/1, $0xc1
+DATA iq1_up_avx512vnni<>+12(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+13(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+14(SB)/1, $0x10
+DATA iq1_up_avx512vnni<>+15(SB)/1, $0xc1
+DATA iq1_up_avx512vnni<>+16(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+17(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+18(SB)/1, $0x10
+DATA iq1_up_avx512vnni<>+19(SB)/1, $0xc1
+DATA iq1_up_avx512vnni<>+20(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+21(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+22(SB)/1, $0x10
+DATA iq1_up_avx512vnni<>+23(SB)/1, $0xc1
+DATA iq1_up_avx512vnni<>+24(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+25(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+26(SB)/1, $0x10
+DATA iq1_up_avx512vnni<>+27(SB)/1, $0xc1
+DATA iq1_up_avx512vnni<>+28(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+29(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+30(SB)/1, $0x10
+DATA iq1_up_avx512vnni<>+31(SB)/1, $0xc1
+DATA iq1_up_avx512vnni<>+32(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+33(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+34(SB)/1, $0xe0
+DATA iq1_up_avx512vnni<>+35(SB)/1, $0xc0
+DATA iq1_up_avx512vnni<>+36(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+37(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+38(SB)/1, $0xe0
+DATA iq1_up_avx512vnni<>+39(SB)/1, $0xc0
+DATA iq1_up_avx512vnni<>+40(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+41(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+42(SB)/1, $0xe0
+DATA iq1_up_avx512vnni<>+43(SB)/1, $0xc0
+DATA iq1_up_avx512vnni<>+44(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+45(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+46(SB)/1, $0xe0
+DATA iq1_up_avx512vnni<>+47(SB)/1, $0xc0
+DATA iq1_up_avx512vnni<>+48(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+49(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+50(SB)/1, $0xe0
+DATA iq1_up_avx512vnni<>+51(SB)/1, $0xc0
+DATA iq1_up_avx512vnni<>+52(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+53(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+54(SB)/1, $0xe0
+DATA iq1_up_avx512vnni<>+55(SB)/1, $0xc0
+DATA iq1_up_avx512vnni<>+56(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+57(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+58(SB)/1, $0xe0
+DATA iq1_up_avx512vnni<>+59(SB)/1, $0xc0
+DATA iq1_up_avx512vnni<>+60(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+61(SB)/1, $0x00
+DATA iq1_up_avx512vnni<>+62(SB)/1, $0xe0
+DATA iq1_up_avx512vnni<>+63(SB)/1, $0xc0
+GLOBL iq1_up_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_49c00000<>+0(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+4(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+8(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+12(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+16(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+20(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+24(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+28(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+32(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+36(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+40(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+44(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+48(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+52(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+56(SB)/4, $0x49c00000
+DATA dwords_avx512vnni_49c00000<>+60(SB)/4, $0x49c00000
+GLOBL dwords_avx512vnni_49c00000<>(SB), RODATA|NOPTR, $64
 
 // func Gemv_iq1_sx16_q8x_16x2_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
@@ -568,55 +601,55 @@ block:
 	VPANDD        Z2, Z6, Z6
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R9), Z7
+	VPBROADCASTD  104(R9), Z7
 	VPSRAD        $0x07, Z7, Z8
 	VPSRAD        $0x04, Z7, Z7
 	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  88(R9)(R10*1), Z8
+	VPBROADCASTD  104(R9)(R10*1), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
 	VPSRLD        $0x01, 192(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 48(R9), Z9, Z7
-	VPDPBUSD.BCST 48(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x03, 192(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 52(R9), Z9, Z7
-	VPDPBUSD.BCST 52(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x03, 192(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 56(R9), Z9, Z7
-	VPDPBUSD.BCST 56(R9)(R10*1), Z9, Z8
-	PREFETCHT0    8320(R8)
-	VPSLLD        $0x01, 192(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 60(R9), Z9, Z7
-	VPDPBUSD.BCST 60(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x01, 256(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 64(R9), Z9, Z7
 	VPDPBUSD.BCST 64(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x03, 256(R8), Z9
+	VPSLLD        $0x03, 192(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 68(R9), Z9, Z7
 	VPDPBUSD.BCST 68(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x03, 256(R8), Z9
+	VPSRLD        $0x03, 192(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 72(R9), Z9, Z7
 	VPDPBUSD.BCST 72(R9)(R10*1), Z9, Z8
-	PREFETCHT0    8384(R8)
-	VPSLLD        $0x01, 256(R8), Z9
+	PREFETCHT0    8320(R8)
+	VPSLLD        $0x01, 192(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 76(R9), Z9, Z7
 	VPDPBUSD.BCST 76(R9)(R10*1), Z9, Z8
+	VPSRLD        $0x01, 256(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 80(R9), Z9, Z7
+	VPDPBUSD.BCST 80(R9)(R10*1), Z9, Z8
+	VPSLLD        $0x03, 256(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 84(R9), Z9, Z7
+	VPDPBUSD.BCST 84(R9)(R10*1), Z9, Z8
+	VPSRLD        $0x03, 256(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 88(R9), Z9, Z7
+	VPDPBUSD.BCST 88(R9)(R10*1), Z9, Z8
+	PREFETCHT0    8384(R8)
+	VPSLLD        $0x01, 256(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 92(R9), Z9, Z7
+	VPDPBUSD.BCST 92(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x04, (R8), Z6
 	VPERMPS       Z0, Z6, Z6
 	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   80(R9), Z6, Z9
+	VMULPS.BCST   96(R9), Z6, Z9
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z6, Z6
+	VMULPS.BCST   96(R9)(R10*1), Z6, Z6
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z6, Z8, Z4
 	VPSLLD        $0x14, (R8), Z6
@@ -624,56 +657,56 @@ block:
 	VPANDD        Z2, Z6, Z6
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R9), Z7
+	VPBROADCASTD  168(R9), Z7
 	VPSRAD        $0x07, Z7, Z8
 	VPSRAD        $0x04, Z7, Z7
 	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  136(R9)(R10*1), Z8
+	VPBROADCASTD  168(R9)(R10*1), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
 	VPSRLD        $0x01, 320(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 96(R9), Z9, Z7
-	VPDPBUSD.BCST 96(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 128(R9), Z9, Z7
+	VPDPBUSD.BCST 128(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x03, 320(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 100(R9), Z9, Z7
-	VPDPBUSD.BCST 100(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 132(R9), Z9, Z7
+	VPDPBUSD.BCST 132(R9)(R10*1), Z9, Z8
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x03, 320(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 104(R9), Z9, Z7
-	VPDPBUSD.BCST 104(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 136(R9), Z9, Z7
+	VPDPBUSD.BCST 136(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x01, 320(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 108(R9), Z9, Z7
-	VPDPBUSD.BCST 108(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 140(R9), Z9, Z7
+	VPDPBUSD.BCST 140(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x01, 384(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 112(R9), Z9, Z7
-	VPDPBUSD.BCST 112(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 144(R9), Z9, Z7
+	VPDPBUSD.BCST 144(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x03, 384(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 116(R9), Z9, Z7
-	VPDPBUSD.BCST 116(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 148(R9), Z9, Z7
+	VPDPBUSD.BCST 148(R9)(R10*1), Z9, Z8
 	PREFETCHT0    8512(R8)
 	VPSRLD        $0x03, 384(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 120(R9), Z9, Z7
-	VPDPBUSD.BCST 120(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 152(R9), Z9, Z7
+	VPDPBUSD.BCST 152(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x01, 384(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 124(R9), Z9, Z7
-	VPDPBUSD.BCST 124(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 156(R9), Z9, Z7
+	VPDPBUSD.BCST 156(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x08, (R8), Z6
 	VPERMPS       Z0, Z6, Z6
 	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   128(R9), Z6, Z9
+	VMULPS.BCST   160(R9), Z6, Z9
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z6, Z6
+	VMULPS.BCST   160(R9)(R10*1), Z6, Z6
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z6, Z8, Z4
 	VPSLLD        $0x10, (R8), Z6
@@ -681,62 +714,6 @@ block:
 	VPANDD        Z2, Z6, Z6
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R9), Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  184(R9)(R10*1), Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPSRLD        $0x01, 448(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 144(R9), Z9, Z7
-	VPDPBUSD.BCST 144(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x03, 448(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 148(R9), Z9, Z7
-	VPDPBUSD.BCST 148(R9)(R10*1), Z9, Z8
-	PREFETCHT0    8576(R8)
-	VPSRLD        $0x03, 448(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 152(R9), Z9, Z7
-	VPDPBUSD.BCST 152(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x01, 448(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 156(R9), Z9, Z7
-	VPDPBUSD.BCST 156(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x01, 512(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 160(R9), Z9, Z7
-	VPDPBUSD.BCST 160(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x03, 512(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 164(R9), Z9, Z7
-	VPDPBUSD.BCST 164(R9)(R10*1), Z9, Z8
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 512(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 168(R9), Z9, Z7
-	VPDPBUSD.BCST 168(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x01, 512(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 172(R9), Z9, Z7
-	VPDPBUSD.BCST 172(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x0c, (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   176(R9), Z6, Z9
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z6, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z4
-	VPSLLD        $0x0c, (R8), Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  232(R9), Z7
 	VPSRAD        $0x07, Z7, Z8
 	VPSRAD        $0x04, Z7, Z7
@@ -745,42 +722,41 @@ block:
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
-	VPSRLD        $0x01, 576(R8), Z9
+	VPSRLD        $0x01, 448(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 192(R9), Z9, Z7
 	VPDPBUSD.BCST 192(R9)(R10*1), Z9, Z8
-	PREFETCHT1    33280(R8)
-	PREFETCHT0    8704(R8)
-	VPSLLD        $0x03, 576(R8), Z9
+	VPSLLD        $0x03, 448(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 196(R9), Z9, Z7
 	VPDPBUSD.BCST 196(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x03, 576(R8), Z9
+	PREFETCHT0    8576(R8)
+	VPSRLD        $0x03, 448(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 200(R9), Z9, Z7
 	VPDPBUSD.BCST 200(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x01, 576(R8), Z9
+	VPSLLD        $0x01, 448(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 204(R9), Z9, Z7
 	VPDPBUSD.BCST 204(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x01, 640(R8), Z9
+	VPSRLD        $0x01, 512(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 208(R9), Z9, Z7
 	VPDPBUSD.BCST 208(R9)(R10*1), Z9, Z8
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 640(R8), Z9
+	VPSLLD        $0x03, 512(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 212(R9), Z9, Z7
 	VPDPBUSD.BCST 212(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x03, 640(R8), Z9
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 512(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 216(R9), Z9, Z7
 	VPDPBUSD.BCST 216(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x01, 640(R8), Z9
+	VPSLLD        $0x01, 512(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
 	VPDPBUSD.BCST 220(R9), Z9, Z7
 	VPDPBUSD.BCST 220(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x10, (R8), Z6
+	VPSRLD        $0x0c, (R8), Z6
 	VPERMPS       Z0, Z6, Z6
 	VMULPS        Z5, Z6, Z6
 	VMULPS.BCST   224(R9), Z6, Z9
@@ -789,60 +765,117 @@ block:
 	VMULPS.BCST   224(R9)(R10*1), Z6, Z6
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z6, Z8, Z4
+	VPSLLD        $0x0c, (R8), Z6
+	VPSRAD        $0x1f, Z6, Z6
+	VPANDD        Z2, Z6, Z6
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  296(R9), Z7
+	VPSRAD        $0x07, Z7, Z8
+	VPSRAD        $0x04, Z7, Z7
+	VPADDD        Z8, Z7, Z7
+	VPBROADCASTD  296(R9)(R10*1), Z8
+	VPSRAD        $0x07, Z8, Z9
+	VPSRAD        $0x04, Z8, Z8
+	VPADDD        Z9, Z8, Z8
+	VPSRLD        $0x01, 576(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 256(R9), Z9, Z7
+	VPDPBUSD.BCST 256(R9)(R10*1), Z9, Z8
+	PREFETCHT1    33280(R8)
+	PREFETCHT0    8704(R8)
+	VPSLLD        $0x03, 576(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 260(R9), Z9, Z7
+	VPDPBUSD.BCST 260(R9)(R10*1), Z9, Z8
+	VPSRLD        $0x03, 576(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 264(R9), Z9, Z7
+	VPDPBUSD.BCST 264(R9)(R10*1), Z9, Z8
+	VPSLLD        $0x01, 576(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 268(R9), Z9, Z7
+	VPDPBUSD.BCST 268(R9)(R10*1), Z9, Z8
+	VPSRLD        $0x01, 640(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 272(R9), Z9, Z7
+	VPDPBUSD.BCST 272(R9)(R10*1), Z9, Z8
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 640(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 276(R9), Z9, Z7
+	VPDPBUSD.BCST 276(R9)(R10*1), Z9, Z8
+	VPSRLD        $0x03, 640(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 280(R9), Z9, Z7
+	VPDPBUSD.BCST 280(R9)(R10*1), Z9, Z8
+	VPSLLD        $0x01, 640(R8), Z9
+	VPTERNLOGD    $0xea, Z6, Z1, Z9
+	VPDPBUSD.BCST 284(R9), Z9, Z7
+	VPDPBUSD.BCST 284(R9)(R10*1), Z9, Z8
+	VPSRLD        $0x10, (R8), Z6
+	VPERMPS       Z0, Z6, Z6
+	VMULPS        Z5, Z6, Z6
+	VMULPS.BCST   288(R9), Z6, Z9
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z9, Z7, Z3
+	VMULPS.BCST   288(R9)(R10*1), Z6, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 	VPSLLD        $0x08, (R8), Z6
 	VPSRAD        $0x1f, Z6, Z6
 	VPANDD        Z2, Z6, Z6
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  280(R9), Z7
+	VPBROADCASTD  360(R9), Z7
 	VPSRAD        $0x07, Z7, Z8
 	VPSRAD        $0x04, Z7, Z7
 	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  280(R9)(R10*1), Z8
+	VPBROADCASTD  360(R9)(R10*1), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
 	VPSRLD        $0x01, 704(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 240(R9), Z9, Z7
-	VPDPBUSD.BCST 240(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 320(R9), Z9, Z7
+	VPDPBUSD.BCST 320(R9)(R10*1), Z9, Z8
 	PREFETCHT0    8832(R8)
 	VPSLLD        $0x03, 704(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 244(R9), Z9, Z7
-	VPDPBUSD.BCST 244(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 324(R9), Z9, Z7
+	VPDPBUSD.BCST 324(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x03, 704(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 248(R9), Z9, Z7
-	VPDPBUSD.BCST 248(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 328(R9), Z9, Z7
+	VPDPBUSD.BCST 328(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x01, 704(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 252(R9), Z9, Z7
-	VPDPBUSD.BCST 252(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 332(R9), Z9, Z7
+	VPDPBUSD.BCST 332(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x01, 768(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 256(R9), Z9, Z7
-	VPDPBUSD.BCST 256(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 336(R9), Z9, Z7
+	VPDPBUSD.BCST 336(R9)(R10*1), Z9, Z8
 	PREFETCHT0    8896(R8)
 	VPSLLD        $0x03, 768(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 260(R9), Z9, Z7
-	VPDPBUSD.BCST 260(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 340(R9), Z9, Z7
+	VPDPBUSD.BCST 340(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x03, 768(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 264(R9), Z9, Z7
-	VPDPBUSD.BCST 264(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 344(R9), Z9, Z7
+	VPDPBUSD.BCST 344(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x01, 768(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 268(R9), Z9, Z7
-	VPDPBUSD.BCST 268(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 348(R9), Z9, Z7
+	VPDPBUSD.BCST 348(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x14, (R8), Z6
 	VPERMPS       Z0, Z6, Z6
 	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   272(R9), Z6, Z9
+	VMULPS.BCST   352(R9), Z6, Z9
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z6, Z6
+	VMULPS.BCST   352(R9)(R10*1), Z6, Z6
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z6, Z8, Z4
 	VPSLLD        $0x04, (R8), Z6
@@ -850,11 +883,11 @@ block:
 	VPANDD        Z2, Z6, Z6
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R9), Z7
+	VPBROADCASTD  424(R9), Z7
 	VPSRAD        $0x07, Z7, Z8
 	VPSRAD        $0x04, Z7, Z7
 	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  328(R9)(R10*1), Z8
+	VPBROADCASTD  424(R9)(R10*1), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
@@ -862,44 +895,44 @@ block:
 	PREFETCHT0    8960(R8)
 	VPSRLD        $0x01, 832(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 288(R9), Z9, Z7
-	VPDPBUSD.BCST 288(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 384(R9), Z9, Z7
+	VPDPBUSD.BCST 384(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x03, 832(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 292(R9), Z9, Z7
-	VPDPBUSD.BCST 292(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 388(R9), Z9, Z7
+	VPDPBUSD.BCST 388(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x03, 832(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 296(R9), Z9, Z7
-	VPDPBUSD.BCST 296(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 392(R9), Z9, Z7
+	VPDPBUSD.BCST 392(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x01, 832(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 300(R9), Z9, Z7
-	VPDPBUSD.BCST 300(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 396(R9), Z9, Z7
+	VPDPBUSD.BCST 396(R9)(R10*1), Z9, Z8
 	PREFETCHT0    9024(R8)
 	VPSRLD        $0x01, 896(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 304(R9), Z9, Z7
-	VPDPBUSD.BCST 304(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 400(R9), Z9, Z7
+	VPDPBUSD.BCST 400(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x03, 896(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 308(R9), Z9, Z7
-	VPDPBUSD.BCST 308(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 404(R9), Z9, Z7
+	VPDPBUSD.BCST 404(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x03, 896(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 312(R9), Z9, Z7
-	VPDPBUSD.BCST 312(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 408(R9), Z9, Z7
+	VPDPBUSD.BCST 408(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x01, 896(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 316(R9), Z9, Z7
-	VPDPBUSD.BCST 316(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 412(R9), Z9, Z7
+	VPDPBUSD.BCST 412(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x18, (R8), Z6
 	VPERMPS       Z0, Z6, Z6
 	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   320(R9), Z6, Z9
+	VMULPS.BCST   416(R9), Z6, Z9
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z6, Z6
+	VMULPS.BCST   416(R9)(R10*1), Z6, Z6
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z6, Z8, Z4
 	VMOVDQU32     (R8), Z6
@@ -907,60 +940,60 @@ block:
 	VPANDD        Z2, Z6, Z6
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R9), Z7
+	VPBROADCASTD  488(R9), Z7
 	VPSRAD        $0x07, Z7, Z8
 	VPSRAD        $0x04, Z7, Z7
 	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  376(R9)(R10*1), Z8
+	VPBROADCASTD  488(R9)(R10*1), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x01, 960(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 336(R9), Z9, Z7
-	VPDPBUSD.BCST 336(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 448(R9), Z9, Z7
+	VPDPBUSD.BCST 448(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x03, 960(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 340(R9), Z9, Z7
-	VPDPBUSD.BCST 340(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 452(R9), Z9, Z7
+	VPDPBUSD.BCST 452(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x03, 960(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 344(R9), Z9, Z7
-	VPDPBUSD.BCST 344(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 456(R9), Z9, Z7
+	VPDPBUSD.BCST 456(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x01, 960(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 348(R9), Z9, Z7
-	VPDPBUSD.BCST 348(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 460(R9), Z9, Z7
+	VPDPBUSD.BCST 460(R9)(R10*1), Z9, Z8
 	PREFETCHT0    9152(R8)
 	VPSRLD        $0x01, 1024(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 352(R9), Z9, Z7
-	VPDPBUSD.BCST 352(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 464(R9), Z9, Z7
+	VPDPBUSD.BCST 464(R9)(R10*1), Z9, Z8
 	VPSLLD        $0x03, 1024(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 356(R9), Z9, Z7
-	VPDPBUSD.BCST 356(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 468(R9), Z9, Z7
+	VPDPBUSD.BCST 468(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x03, 1024(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 360(R9), Z9, Z7
-	VPDPBUSD.BCST 360(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 472(R9), Z9, Z7
+	VPDPBUSD.BCST 472(R9)(R10*1), Z9, Z8
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x01, 1024(R8), Z9
 	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 364(R9), Z9, Z7
-	VPDPBUSD.BCST 364(R9)(R10*1), Z9, Z8
+	VPDPBUSD.BCST 476(R9), Z9, Z7
+	VPDPBUSD.BCST 476(R9)(R10*1), Z9, Z8
 	VPSRLD        $0x1c, (R8), Z6
 	VPERMPS       Z0, Z6, Z6
 	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   368(R9), Z6, Z5
+	VMULPS.BCST   480(R9), Z6, Z5
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z5, Z7, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z6, Z5
+	VMULPS.BCST   480(R9)(R10*1), Z6, Z5
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z5, Z8, Z4
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
 	DECQ          R11
@@ -975,6 +1008,42 @@ block:
 	JNZ           tile
 	VZEROUPPER
 	RET
+
+DATA dwords_avx512vnni_18181818<>+0(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+4(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+8(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+12(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+16(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+20(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+24(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+28(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+32(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+36(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+40(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+44(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+48(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+52(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+56(SB)/4, $0x18181818
+DATA dwords_avx512vnni_18181818<>+60(SB)/4, $0x18181818
+GLOBL dwords_avx512vnni_18181818<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_02020202<>+0(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+4(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+8(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+12(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+16(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+20(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+24(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+28(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+32(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+36(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+40(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+44(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+48(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+52(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+56(SB)/4, $0x02020202
+DATA dwords_avx512vnni_02020202<>+60(SB)/4, $0x02020202
+GLOBL dwords_avx512vnni_02020202<>(SB), RODATA|NOPTR, $64
 
 // func Gemv_iq1_sx16_q8x_16x3_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
@@ -1080,70 +1149,70 @@ block:
 	VPANDD        Z2, Z7, Z7
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R9), Z8
+	VPBROADCASTD  104(R9), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  88(R9)(R10*1), Z9
+	VPBROADCASTD  104(R9)(R10*1), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  88(R9)(R10*2), Z10
+	VPBROADCASTD  104(R9)(R10*2), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
 	VPSRLD        $0x01, 192(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 48(R9), Z11, Z8
-	VPDPBUSD.BCST 48(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 48(R9)(R10*2), Z11, Z10
-	VPSLLD        $0x03, 192(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 52(R9), Z11, Z8
-	VPDPBUSD.BCST 52(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 52(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x03, 192(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 56(R9), Z11, Z8
-	VPDPBUSD.BCST 56(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 56(R9)(R10*2), Z11, Z10
-	PREFETCHT0    8320(R8)
-	VPSLLD        $0x01, 192(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 60(R9), Z11, Z8
-	VPDPBUSD.BCST 60(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 60(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x01, 256(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 64(R9), Z11, Z8
 	VPDPBUSD.BCST 64(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 64(R9)(R10*2), Z11, Z10
-	VPSLLD        $0x03, 256(R8), Z11
+	VPSLLD        $0x03, 192(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 68(R9), Z11, Z8
 	VPDPBUSD.BCST 68(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 68(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x03, 256(R8), Z11
+	VPSRLD        $0x03, 192(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 72(R9), Z11, Z8
 	VPDPBUSD.BCST 72(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 72(R9)(R10*2), Z11, Z10
-	PREFETCHT0    8384(R8)
-	VPSLLD        $0x01, 256(R8), Z11
+	PREFETCHT0    8320(R8)
+	VPSLLD        $0x01, 192(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 76(R9), Z11, Z8
 	VPDPBUSD.BCST 76(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 76(R9)(R10*2), Z11, Z10
+	VPSRLD        $0x01, 256(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 80(R9), Z11, Z8
+	VPDPBUSD.BCST 80(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 80(R9)(R10*2), Z11, Z10
+	VPSLLD        $0x03, 256(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 84(R9), Z11, Z8
+	VPDPBUSD.BCST 84(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 84(R9)(R10*2), Z11, Z10
+	VPSRLD        $0x03, 256(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 88(R9), Z11, Z8
+	VPDPBUSD.BCST 88(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 88(R9)(R10*2), Z11, Z10
+	PREFETCHT0    8384(R8)
+	VPSLLD        $0x01, 256(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 92(R9), Z11, Z8
+	VPDPBUSD.BCST 92(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 92(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x04, (R8), Z7
 	VPERMPS       Z0, Z7, Z7
 	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   80(R9), Z7, Z11
+	VMULPS.BCST   96(R9), Z7, Z11
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z11, Z8, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z7, Z8
+	VMULPS.BCST   96(R9)(R10*1), Z7, Z8
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z7, Z7
+	VMULPS.BCST   96(R9)(R10*2), Z7, Z7
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z7, Z10, Z5
 	VPSLLD        $0x14, (R8), Z7
@@ -1151,71 +1220,71 @@ block:
 	VPANDD        Z2, Z7, Z7
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R9), Z8
+	VPBROADCASTD  168(R9), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  136(R9)(R10*1), Z9
+	VPBROADCASTD  168(R9)(R10*1), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  136(R9)(R10*2), Z10
+	VPBROADCASTD  168(R9)(R10*2), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
 	VPSRLD        $0x01, 320(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 96(R9), Z11, Z8
-	VPDPBUSD.BCST 96(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 96(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 128(R9), Z11, Z8
+	VPDPBUSD.BCST 128(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 128(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x03, 320(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 100(R9), Z11, Z8
-	VPDPBUSD.BCST 100(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 100(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 132(R9), Z11, Z8
+	VPDPBUSD.BCST 132(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 132(R9)(R10*2), Z11, Z10
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x03, 320(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 104(R9), Z11, Z8
-	VPDPBUSD.BCST 104(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 104(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 136(R9), Z11, Z8
+	VPDPBUSD.BCST 136(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 136(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x01, 320(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 108(R9), Z11, Z8
-	VPDPBUSD.BCST 108(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 108(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 140(R9), Z11, Z8
+	VPDPBUSD.BCST 140(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 140(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x01, 384(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 112(R9), Z11, Z8
-	VPDPBUSD.BCST 112(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 112(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 144(R9), Z11, Z8
+	VPDPBUSD.BCST 144(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 144(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x03, 384(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 116(R9), Z11, Z8
-	VPDPBUSD.BCST 116(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 116(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 148(R9), Z11, Z8
+	VPDPBUSD.BCST 148(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 148(R9)(R10*2), Z11, Z10
 	PREFETCHT0    8512(R8)
 	VPSRLD        $0x03, 384(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 120(R9), Z11, Z8
-	VPDPBUSD.BCST 120(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 120(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 152(R9), Z11, Z8
+	VPDPBUSD.BCST 152(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 152(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x01, 384(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 124(R9), Z11, Z8
-	VPDPBUSD.BCST 124(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 124(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 156(R9), Z11, Z8
+	VPDPBUSD.BCST 156(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 156(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x08, (R8), Z7
 	VPERMPS       Z0, Z7, Z7
 	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   128(R9), Z7, Z11
+	VMULPS.BCST   160(R9), Z7, Z11
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z11, Z8, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z7, Z8
+	VMULPS.BCST   160(R9)(R10*1), Z7, Z8
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z7, Z7
+	VMULPS.BCST   160(R9)(R10*2), Z7, Z7
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z7, Z10, Z5
 	VPSLLD        $0x10, (R8), Z7
@@ -1223,77 +1292,6 @@ block:
 	VPANDD        Z2, Z7, Z7
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R9), Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  184(R9)(R10*1), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  184(R9)(R10*2), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPSRLD        $0x01, 448(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 144(R9), Z11, Z8
-	VPDPBUSD.BCST 144(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 144(R9)(R10*2), Z11, Z10
-	VPSLLD        $0x03, 448(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 148(R9), Z11, Z8
-	VPDPBUSD.BCST 148(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 148(R9)(R10*2), Z11, Z10
-	PREFETCHT0    8576(R8)
-	VPSRLD        $0x03, 448(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 152(R9), Z11, Z8
-	VPDPBUSD.BCST 152(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 152(R9)(R10*2), Z11, Z10
-	VPSLLD        $0x01, 448(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 156(R9), Z11, Z8
-	VPDPBUSD.BCST 156(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 156(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x01, 512(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 160(R9), Z11, Z8
-	VPDPBUSD.BCST 160(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 160(R9)(R10*2), Z11, Z10
-	VPSLLD        $0x03, 512(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 164(R9), Z11, Z8
-	VPDPBUSD.BCST 164(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 164(R9)(R10*2), Z11, Z10
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 512(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 168(R9), Z11, Z8
-	VPDPBUSD.BCST 168(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 168(R9)(R10*2), Z11, Z10
-	VPSLLD        $0x01, 512(R8), Z11
-	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 172(R9), Z11, Z8
-	VPDPBUSD.BCST 172(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 172(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x0c, (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   176(R9), Z7, Z11
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z11, Z8, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z7, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z7, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z5
-	VPSLLD        $0x0c, (R8), Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  232(R9), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
@@ -1306,50 +1304,49 @@ block:
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPSRLD        $0x01, 576(R8), Z11
+	VPSRLD        $0x01, 448(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 192(R9), Z11, Z8
 	VPDPBUSD.BCST 192(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 192(R9)(R10*2), Z11, Z10
-	PREFETCHT1    33280(R8)
-	PREFETCHT0    8704(R8)
-	VPSLLD        $0x03, 576(R8), Z11
+	VPSLLD        $0x03, 448(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 196(R9), Z11, Z8
 	VPDPBUSD.BCST 196(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 196(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x03, 576(R8), Z11
+	PREFETCHT0    8576(R8)
+	VPSRLD        $0x03, 448(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 200(R9), Z11, Z8
 	VPDPBUSD.BCST 200(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 200(R9)(R10*2), Z11, Z10
-	VPSLLD        $0x01, 576(R8), Z11
+	VPSLLD        $0x01, 448(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 204(R9), Z11, Z8
 	VPDPBUSD.BCST 204(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 204(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x01, 640(R8), Z11
+	VPSRLD        $0x01, 512(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 208(R9), Z11, Z8
 	VPDPBUSD.BCST 208(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 208(R9)(R10*2), Z11, Z10
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 640(R8), Z11
+	VPSLLD        $0x03, 512(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 212(R9), Z11, Z8
 	VPDPBUSD.BCST 212(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 212(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x03, 640(R8), Z11
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 512(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 216(R9), Z11, Z8
 	VPDPBUSD.BCST 216(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 216(R9)(R10*2), Z11, Z10
-	VPSLLD        $0x01, 640(R8), Z11
+	VPSLLD        $0x01, 512(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
 	VPDPBUSD.BCST 220(R9), Z11, Z8
 	VPDPBUSD.BCST 220(R9)(R10*1), Z11, Z9
 	VPDPBUSD.BCST 220(R9)(R10*2), Z11, Z10
-	VPSRLD        $0x10, (R8), Z7
+	VPSRLD        $0x0c, (R8), Z7
 	VPERMPS       Z0, Z7, Z7
 	VMULPS        Z6, Z7, Z7
 	VMULPS.BCST   224(R9), Z7, Z11
@@ -1361,75 +1358,147 @@ block:
 	VMULPS.BCST   224(R9)(R10*2), Z7, Z7
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z7, Z10, Z5
+	VPSLLD        $0x0c, (R8), Z7
+	VPSRAD        $0x1f, Z7, Z7
+	VPANDD        Z2, Z7, Z7
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  296(R9), Z8
+	VPSRAD        $0x07, Z8, Z9
+	VPSRAD        $0x04, Z8, Z8
+	VPADDD        Z9, Z8, Z8
+	VPBROADCASTD  296(R9)(R10*1), Z9
+	VPSRAD        $0x07, Z9, Z10
+	VPSRAD        $0x04, Z9, Z9
+	VPADDD        Z10, Z9, Z9
+	VPBROADCASTD  296(R9)(R10*2), Z10
+	VPSRAD        $0x07, Z10, Z11
+	VPSRAD        $0x04, Z10, Z10
+	VPADDD        Z11, Z10, Z10
+	VPSRLD        $0x01, 576(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 256(R9), Z11, Z8
+	VPDPBUSD.BCST 256(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 256(R9)(R10*2), Z11, Z10
+	PREFETCHT1    33280(R8)
+	PREFETCHT0    8704(R8)
+	VPSLLD        $0x03, 576(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 260(R9), Z11, Z8
+	VPDPBUSD.BCST 260(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 260(R9)(R10*2), Z11, Z10
+	VPSRLD        $0x03, 576(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 264(R9), Z11, Z8
+	VPDPBUSD.BCST 264(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 264(R9)(R10*2), Z11, Z10
+	VPSLLD        $0x01, 576(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 268(R9), Z11, Z8
+	VPDPBUSD.BCST 268(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 268(R9)(R10*2), Z11, Z10
+	VPSRLD        $0x01, 640(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 272(R9), Z11, Z8
+	VPDPBUSD.BCST 272(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 272(R9)(R10*2), Z11, Z10
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 640(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 276(R9), Z11, Z8
+	VPDPBUSD.BCST 276(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 276(R9)(R10*2), Z11, Z10
+	VPSRLD        $0x03, 640(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 280(R9), Z11, Z8
+	VPDPBUSD.BCST 280(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 280(R9)(R10*2), Z11, Z10
+	VPSLLD        $0x01, 640(R8), Z11
+	VPTERNLOGD    $0xea, Z7, Z1, Z11
+	VPDPBUSD.BCST 284(R9), Z11, Z8
+	VPDPBUSD.BCST 284(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 284(R9)(R10*2), Z11, Z10
+	VPSRLD        $0x10, (R8), Z7
+	VPERMPS       Z0, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VMULPS.BCST   288(R9), Z7, Z11
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z11, Z8, Z3
+	VMULPS.BCST   288(R9)(R10*1), Z7, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z4
+	VMULPS.BCST   288(R9)(R10*2), Z7, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 	VPSLLD        $0x08, (R8), Z7
 	VPSRAD        $0x1f, Z7, Z7
 	VPANDD        Z2, Z7, Z7
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  280(R9), Z8
+	VPBROADCASTD  360(R9), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  280(R9)(R10*1), Z9
+	VPBROADCASTD  360(R9)(R10*1), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  280(R9)(R10*2), Z10
+	VPBROADCASTD  360(R9)(R10*2), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
 	VPSRLD        $0x01, 704(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 240(R9), Z11, Z8
-	VPDPBUSD.BCST 240(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 240(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 320(R9), Z11, Z8
+	VPDPBUSD.BCST 320(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 320(R9)(R10*2), Z11, Z10
 	PREFETCHT0    8832(R8)
 	VPSLLD        $0x03, 704(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 244(R9), Z11, Z8
-	VPDPBUSD.BCST 244(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 244(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 324(R9), Z11, Z8
+	VPDPBUSD.BCST 324(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 324(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x03, 704(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 248(R9), Z11, Z8
-	VPDPBUSD.BCST 248(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 248(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 328(R9), Z11, Z8
+	VPDPBUSD.BCST 328(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 328(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x01, 704(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 252(R9), Z11, Z8
-	VPDPBUSD.BCST 252(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 252(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 332(R9), Z11, Z8
+	VPDPBUSD.BCST 332(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 332(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x01, 768(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 256(R9), Z11, Z8
-	VPDPBUSD.BCST 256(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 256(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 336(R9), Z11, Z8
+	VPDPBUSD.BCST 336(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 336(R9)(R10*2), Z11, Z10
 	PREFETCHT0    8896(R8)
 	VPSLLD        $0x03, 768(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 260(R9), Z11, Z8
-	VPDPBUSD.BCST 260(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 260(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 340(R9), Z11, Z8
+	VPDPBUSD.BCST 340(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 340(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x03, 768(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 264(R9), Z11, Z8
-	VPDPBUSD.BCST 264(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 264(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 344(R9), Z11, Z8
+	VPDPBUSD.BCST 344(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 344(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x01, 768(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 268(R9), Z11, Z8
-	VPDPBUSD.BCST 268(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 268(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 348(R9), Z11, Z8
+	VPDPBUSD.BCST 348(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 348(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x14, (R8), Z7
 	VPERMPS       Z0, Z7, Z7
 	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   272(R9), Z7, Z11
+	VMULPS.BCST   352(R9), Z7, Z11
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z11, Z8, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z7, Z8
+	VMULPS.BCST   352(R9)(R10*1), Z7, Z8
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z7, Z7
+	VMULPS.BCST   352(R9)(R10*2), Z7, Z7
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z7, Z10, Z5
 	VPSLLD        $0x04, (R8), Z7
@@ -1437,15 +1506,15 @@ block:
 	VPANDD        Z2, Z7, Z7
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R9), Z8
+	VPBROADCASTD  424(R9), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  328(R9)(R10*1), Z9
+	VPBROADCASTD  424(R9)(R10*1), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  328(R9)(R10*2), Z10
+	VPBROADCASTD  424(R9)(R10*2), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
@@ -1453,55 +1522,55 @@ block:
 	PREFETCHT0    8960(R8)
 	VPSRLD        $0x01, 832(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 288(R9), Z11, Z8
-	VPDPBUSD.BCST 288(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 288(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 384(R9), Z11, Z8
+	VPDPBUSD.BCST 384(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 384(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x03, 832(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 292(R9), Z11, Z8
-	VPDPBUSD.BCST 292(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 292(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 388(R9), Z11, Z8
+	VPDPBUSD.BCST 388(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 388(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x03, 832(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 296(R9), Z11, Z8
-	VPDPBUSD.BCST 296(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 296(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 392(R9), Z11, Z8
+	VPDPBUSD.BCST 392(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 392(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x01, 832(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 300(R9), Z11, Z8
-	VPDPBUSD.BCST 300(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 300(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 396(R9), Z11, Z8
+	VPDPBUSD.BCST 396(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 396(R9)(R10*2), Z11, Z10
 	PREFETCHT0    9024(R8)
 	VPSRLD        $0x01, 896(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 304(R9), Z11, Z8
-	VPDPBUSD.BCST 304(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 304(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 400(R9), Z11, Z8
+	VPDPBUSD.BCST 400(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 400(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x03, 896(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 308(R9), Z11, Z8
-	VPDPBUSD.BCST 308(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 308(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 404(R9), Z11, Z8
+	VPDPBUSD.BCST 404(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 404(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x03, 896(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 312(R9), Z11, Z8
-	VPDPBUSD.BCST 312(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 312(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 408(R9), Z11, Z8
+	VPDPBUSD.BCST 408(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 408(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x01, 896(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 316(R9), Z11, Z8
-	VPDPBUSD.BCST 316(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 316(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 412(R9), Z11, Z8
+	VPDPBUSD.BCST 412(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 412(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x18, (R8), Z7
 	VPERMPS       Z0, Z7, Z7
 	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   320(R9), Z7, Z11
+	VMULPS.BCST   416(R9), Z7, Z11
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z11, Z8, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z7, Z8
+	VMULPS.BCST   416(R9)(R10*1), Z7, Z8
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z7, Z7
+	VMULPS.BCST   416(R9)(R10*2), Z7, Z7
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z7, Z10, Z5
 	VMOVDQU32     (R8), Z7
@@ -1509,75 +1578,75 @@ block:
 	VPANDD        Z2, Z7, Z7
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R9), Z8
+	VPBROADCASTD  488(R9), Z8
 	VPSRAD        $0x07, Z8, Z9
 	VPSRAD        $0x04, Z8, Z8
 	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  376(R9)(R10*1), Z9
+	VPBROADCASTD  488(R9)(R10*1), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  376(R9)(R10*2), Z10
+	VPBROADCASTD  488(R9)(R10*2), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x01, 960(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 336(R9), Z11, Z8
-	VPDPBUSD.BCST 336(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 336(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 448(R9), Z11, Z8
+	VPDPBUSD.BCST 448(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 448(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x03, 960(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 340(R9), Z11, Z8
-	VPDPBUSD.BCST 340(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 340(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 452(R9), Z11, Z8
+	VPDPBUSD.BCST 452(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 452(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x03, 960(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 344(R9), Z11, Z8
-	VPDPBUSD.BCST 344(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 344(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 456(R9), Z11, Z8
+	VPDPBUSD.BCST 456(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 456(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x01, 960(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 348(R9), Z11, Z8
-	VPDPBUSD.BCST 348(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 348(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 460(R9), Z11, Z8
+	VPDPBUSD.BCST 460(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 460(R9)(R10*2), Z11, Z10
 	PREFETCHT0    9152(R8)
 	VPSRLD        $0x01, 1024(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 352(R9), Z11, Z8
-	VPDPBUSD.BCST 352(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 352(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 464(R9), Z11, Z8
+	VPDPBUSD.BCST 464(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 464(R9)(R10*2), Z11, Z10
 	VPSLLD        $0x03, 1024(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 356(R9), Z11, Z8
-	VPDPBUSD.BCST 356(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 356(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 468(R9), Z11, Z8
+	VPDPBUSD.BCST 468(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 468(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x03, 1024(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 360(R9), Z11, Z8
-	VPDPBUSD.BCST 360(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 360(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 472(R9), Z11, Z8
+	VPDPBUSD.BCST 472(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 472(R9)(R10*2), Z11, Z10
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x01, 1024(R8), Z11
 	VPTERNLOGD    $0xea, Z7, Z1, Z11
-	VPDPBUSD.BCST 364(R9), Z11, Z8
-	VPDPBUSD.BCST 364(R9)(R10*1), Z11, Z9
-	VPDPBUSD.BCST 364(R9)(R10*2), Z11, Z10
+	VPDPBUSD.BCST 476(R9), Z11, Z8
+	VPDPBUSD.BCST 476(R9)(R10*1), Z11, Z9
+	VPDPBUSD.BCST 476(R9)(R10*2), Z11, Z10
 	VPSRLD        $0x1c, (R8), Z7
 	VPERMPS       Z0, Z7, Z7
 	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   368(R9), Z7, Z6
+	VMULPS.BCST   480(R9), Z7, Z6
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z6, Z8, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z7, Z6
+	VMULPS.BCST   480(R9)(R10*1), Z7, Z6
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z6, Z9, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z7, Z6
+	VMULPS.BCST   480(R9)(R10*2), Z7, Z6
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z6, Z10, Z5
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
 	DECQ          R11
@@ -1715,85 +1784,85 @@ block:
 	VPANDD        Z2, Z8, Z8
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R9), Z9
+	VPBROADCASTD  104(R9), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  88(R9)(R10*1), Z10
+	VPBROADCASTD  104(R9)(R10*1), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  88(R9)(R10*2), Z11
+	VPBROADCASTD  104(R9)(R10*2), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  88(R9)(R11*1), Z12
+	VPBROADCASTD  104(R9)(R11*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
 	VPSRLD        $0x01, 192(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 48(R9), Z13, Z9
-	VPDPBUSD.BCST 48(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 48(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 48(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x03, 192(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 52(R9), Z13, Z9
-	VPDPBUSD.BCST 52(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 52(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 52(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x03, 192(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 56(R9), Z13, Z9
-	VPDPBUSD.BCST 56(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 56(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 56(R9)(R11*1), Z13, Z12
-	PREFETCHT0    8320(R8)
-	VPSLLD        $0x01, 192(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 60(R9), Z13, Z9
-	VPDPBUSD.BCST 60(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 60(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 60(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x01, 256(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 64(R9), Z13, Z9
 	VPDPBUSD.BCST 64(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 64(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 64(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x03, 256(R8), Z13
+	VPSLLD        $0x03, 192(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 68(R9), Z13, Z9
 	VPDPBUSD.BCST 68(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 68(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 68(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x03, 256(R8), Z13
+	VPSRLD        $0x03, 192(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 72(R9), Z13, Z9
 	VPDPBUSD.BCST 72(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 72(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 72(R9)(R11*1), Z13, Z12
-	PREFETCHT0    8384(R8)
-	VPSLLD        $0x01, 256(R8), Z13
+	PREFETCHT0    8320(R8)
+	VPSLLD        $0x01, 192(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 76(R9), Z13, Z9
 	VPDPBUSD.BCST 76(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 76(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 76(R9)(R11*1), Z13, Z12
+	VPSRLD        $0x01, 256(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 80(R9), Z13, Z9
+	VPDPBUSD.BCST 80(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 80(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 80(R9)(R11*1), Z13, Z12
+	VPSLLD        $0x03, 256(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 84(R9), Z13, Z9
+	VPDPBUSD.BCST 84(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 84(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 84(R9)(R11*1), Z13, Z12
+	VPSRLD        $0x03, 256(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 88(R9), Z13, Z9
+	VPDPBUSD.BCST 88(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 88(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 88(R9)(R11*1), Z13, Z12
+	PREFETCHT0    8384(R8)
+	VPSLLD        $0x01, 256(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 92(R9), Z13, Z9
+	VPDPBUSD.BCST 92(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 92(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 92(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x04, (R8), Z8
 	VPERMPS       Z0, Z8, Z8
 	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   80(R9), Z8, Z13
+	VMULPS.BCST   96(R9), Z8, Z13
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z13, Z9, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z8, Z9
+	VMULPS.BCST   96(R9)(R10*1), Z8, Z9
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z8, Z9
+	VMULPS.BCST   96(R9)(R10*2), Z8, Z9
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z9, Z11, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z8, Z8
+	VMULPS.BCST   96(R9)(R11*1), Z8, Z8
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z8, Z12, Z6
 	VPSLLD        $0x14, (R8), Z8
@@ -1801,86 +1870,86 @@ block:
 	VPANDD        Z2, Z8, Z8
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R9), Z9
+	VPBROADCASTD  168(R9), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  136(R9)(R10*1), Z10
+	VPBROADCASTD  168(R9)(R10*1), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  136(R9)(R10*2), Z11
+	VPBROADCASTD  168(R9)(R10*2), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  136(R9)(R11*1), Z12
+	VPBROADCASTD  168(R9)(R11*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
 	VPSRLD        $0x01, 320(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 96(R9), Z13, Z9
-	VPDPBUSD.BCST 96(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 96(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 96(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 128(R9), Z13, Z9
+	VPDPBUSD.BCST 128(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 128(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 128(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x03, 320(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 100(R9), Z13, Z9
-	VPDPBUSD.BCST 100(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 100(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 100(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 132(R9), Z13, Z9
+	VPDPBUSD.BCST 132(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 132(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 132(R9)(R11*1), Z13, Z12
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x03, 320(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 104(R9), Z13, Z9
-	VPDPBUSD.BCST 104(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 104(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 104(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 136(R9), Z13, Z9
+	VPDPBUSD.BCST 136(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 136(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 136(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x01, 320(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 108(R9), Z13, Z9
-	VPDPBUSD.BCST 108(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 108(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 108(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 140(R9), Z13, Z9
+	VPDPBUSD.BCST 140(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 140(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 140(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x01, 384(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 112(R9), Z13, Z9
-	VPDPBUSD.BCST 112(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 112(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 112(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 144(R9), Z13, Z9
+	VPDPBUSD.BCST 144(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 144(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 144(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x03, 384(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 116(R9), Z13, Z9
-	VPDPBUSD.BCST 116(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 116(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 116(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 148(R9), Z13, Z9
+	VPDPBUSD.BCST 148(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 148(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 148(R9)(R11*1), Z13, Z12
 	PREFETCHT0    8512(R8)
 	VPSRLD        $0x03, 384(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 120(R9), Z13, Z9
-	VPDPBUSD.BCST 120(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 120(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 120(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 152(R9), Z13, Z9
+	VPDPBUSD.BCST 152(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 152(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 152(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x01, 384(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 124(R9), Z13, Z9
-	VPDPBUSD.BCST 124(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 124(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 124(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 156(R9), Z13, Z9
+	VPDPBUSD.BCST 156(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 156(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 156(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x08, (R8), Z8
 	VPERMPS       Z0, Z8, Z8
 	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   128(R9), Z8, Z13
+	VMULPS.BCST   160(R9), Z8, Z13
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z13, Z9, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z8, Z9
+	VMULPS.BCST   160(R9)(R10*1), Z8, Z9
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z8, Z9
+	VMULPS.BCST   160(R9)(R10*2), Z8, Z9
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z9, Z11, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z8, Z8
+	VMULPS.BCST   160(R9)(R11*1), Z8, Z8
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z8, Z12, Z6
 	VPSLLD        $0x10, (R8), Z8
@@ -1888,92 +1957,6 @@ block:
 	VPANDD        Z2, Z8, Z8
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R9), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  184(R9)(R10*1), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  184(R9)(R10*2), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  184(R9)(R11*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 448(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 144(R9), Z13, Z9
-	VPDPBUSD.BCST 144(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 144(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 144(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x03, 448(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 148(R9), Z13, Z9
-	VPDPBUSD.BCST 148(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 148(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 148(R9)(R11*1), Z13, Z12
-	PREFETCHT0    8576(R8)
-	VPSRLD        $0x03, 448(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 152(R9), Z13, Z9
-	VPDPBUSD.BCST 152(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 152(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 152(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x01, 448(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 156(R9), Z13, Z9
-	VPDPBUSD.BCST 156(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 156(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 156(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x01, 512(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 160(R9), Z13, Z9
-	VPDPBUSD.BCST 160(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 160(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 160(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x03, 512(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 164(R9), Z13, Z9
-	VPDPBUSD.BCST 164(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 164(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 164(R9)(R11*1), Z13, Z12
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 512(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 168(R9), Z13, Z9
-	VPDPBUSD.BCST 168(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 168(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 168(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x01, 512(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 172(R9), Z13, Z9
-	VPDPBUSD.BCST 172(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 172(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 172(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x0c, (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   176(R9), Z8, Z13
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z13, Z9, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z8, Z8
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z8, Z12, Z6
-	VPSLLD        $0x0c, (R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  232(R9), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
@@ -1990,58 +1973,57 @@ block:
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 576(R8), Z13
+	VPSRLD        $0x01, 448(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 192(R9), Z13, Z9
 	VPDPBUSD.BCST 192(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 192(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 192(R9)(R11*1), Z13, Z12
-	PREFETCHT1    33280(R8)
-	PREFETCHT0    8704(R8)
-	VPSLLD        $0x03, 576(R8), Z13
+	VPSLLD        $0x03, 448(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 196(R9), Z13, Z9
 	VPDPBUSD.BCST 196(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 196(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 196(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x03, 576(R8), Z13
+	PREFETCHT0    8576(R8)
+	VPSRLD        $0x03, 448(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 200(R9), Z13, Z9
 	VPDPBUSD.BCST 200(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 200(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 200(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x01, 576(R8), Z13
+	VPSLLD        $0x01, 448(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 204(R9), Z13, Z9
 	VPDPBUSD.BCST 204(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 204(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 204(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x01, 640(R8), Z13
+	VPSRLD        $0x01, 512(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 208(R9), Z13, Z9
 	VPDPBUSD.BCST 208(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 208(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 208(R9)(R11*1), Z13, Z12
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 640(R8), Z13
+	VPSLLD        $0x03, 512(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 212(R9), Z13, Z9
 	VPDPBUSD.BCST 212(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 212(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 212(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x03, 640(R8), Z13
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 512(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 216(R9), Z13, Z9
 	VPDPBUSD.BCST 216(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 216(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 216(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x01, 640(R8), Z13
+	VPSLLD        $0x01, 512(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 220(R9), Z13, Z9
 	VPDPBUSD.BCST 220(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 220(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 220(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x10, (R8), Z8
+	VPSRLD        $0x0c, (R8), Z8
 	VPERMPS       Z0, Z8, Z8
 	VMULPS        Z7, Z8, Z8
 	VMULPS.BCST   224(R9), Z8, Z13
@@ -2056,90 +2038,177 @@ block:
 	VMULPS.BCST   224(R9)(R11*1), Z8, Z8
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z8, Z12, Z6
-	VPSLLD        $0x08, (R8), Z8
+	VPSLLD        $0x0c, (R8), Z8
 	VPSRAD        $0x1f, Z8, Z8
 	VPANDD        Z2, Z8, Z8
 
-	// sub-block 5, scale 0
-	VPBROADCASTD  280(R9), Z9
+	// sub-block 4, scale 0
+	VPBROADCASTD  296(R9), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  280(R9)(R10*1), Z10
+	VPBROADCASTD  296(R9)(R10*1), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  280(R9)(R10*2), Z11
+	VPBROADCASTD  296(R9)(R10*2), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  280(R9)(R11*1), Z12
+	VPBROADCASTD  296(R9)(R11*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPSRLD        $0x01, 704(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 240(R9), Z13, Z9
-	VPDPBUSD.BCST 240(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 240(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 240(R9)(R11*1), Z13, Z12
-	PREFETCHT0    8832(R8)
-	VPSLLD        $0x03, 704(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 244(R9), Z13, Z9
-	VPDPBUSD.BCST 244(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 244(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 244(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x03, 704(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 248(R9), Z13, Z9
-	VPDPBUSD.BCST 248(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 248(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 248(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x01, 704(R8), Z13
-	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 252(R9), Z13, Z9
-	VPDPBUSD.BCST 252(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 252(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 252(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x01, 768(R8), Z13
+	VPSRLD        $0x01, 576(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 256(R9), Z13, Z9
 	VPDPBUSD.BCST 256(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 256(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 256(R9)(R11*1), Z13, Z12
-	PREFETCHT0    8896(R8)
-	VPSLLD        $0x03, 768(R8), Z13
+	PREFETCHT1    33280(R8)
+	PREFETCHT0    8704(R8)
+	VPSLLD        $0x03, 576(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 260(R9), Z13, Z9
 	VPDPBUSD.BCST 260(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 260(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 260(R9)(R11*1), Z13, Z12
-	VPSRLD        $0x03, 768(R8), Z13
+	VPSRLD        $0x03, 576(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 264(R9), Z13, Z9
 	VPDPBUSD.BCST 264(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 264(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 264(R9)(R11*1), Z13, Z12
-	VPSLLD        $0x01, 768(R8), Z13
+	VPSLLD        $0x01, 576(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
 	VPDPBUSD.BCST 268(R9), Z13, Z9
 	VPDPBUSD.BCST 268(R9)(R10*1), Z13, Z10
 	VPDPBUSD.BCST 268(R9)(R10*2), Z13, Z11
 	VPDPBUSD.BCST 268(R9)(R11*1), Z13, Z12
+	VPSRLD        $0x01, 640(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 272(R9), Z13, Z9
+	VPDPBUSD.BCST 272(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 272(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 272(R9)(R11*1), Z13, Z12
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 640(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 276(R9), Z13, Z9
+	VPDPBUSD.BCST 276(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 276(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 276(R9)(R11*1), Z13, Z12
+	VPSRLD        $0x03, 640(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 280(R9), Z13, Z9
+	VPDPBUSD.BCST 280(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 280(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 280(R9)(R11*1), Z13, Z12
+	VPSLLD        $0x01, 640(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 284(R9), Z13, Z9
+	VPDPBUSD.BCST 284(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 284(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 284(R9)(R11*1), Z13, Z12
+	VPSRLD        $0x10, (R8), Z8
+	VPERMPS       Z0, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VMULPS.BCST   288(R9), Z8, Z13
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z13, Z9, Z3
+	VMULPS.BCST   288(R9)(R10*1), Z8, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z4
+	VMULPS.BCST   288(R9)(R10*2), Z8, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z5
+	VMULPS.BCST   288(R9)(R11*1), Z8, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+	VPSLLD        $0x08, (R8), Z8
+	VPSRAD        $0x1f, Z8, Z8
+	VPANDD        Z2, Z8, Z8
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  360(R9), Z9
+	VPSRAD        $0x07, Z9, Z10
+	VPSRAD        $0x04, Z9, Z9
+	VPADDD        Z10, Z9, Z9
+	VPBROADCASTD  360(R9)(R10*1), Z10
+	VPSRAD        $0x07, Z10, Z11
+	VPSRAD        $0x04, Z10, Z10
+	VPADDD        Z11, Z10, Z10
+	VPBROADCASTD  360(R9)(R10*2), Z11
+	VPSRAD        $0x07, Z11, Z12
+	VPSRAD        $0x04, Z11, Z11
+	VPADDD        Z12, Z11, Z11
+	VPBROADCASTD  360(R9)(R11*1), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPSRLD        $0x01, 704(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 320(R9), Z13, Z9
+	VPDPBUSD.BCST 320(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 320(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 320(R9)(R11*1), Z13, Z12
+	PREFETCHT0    8832(R8)
+	VPSLLD        $0x03, 704(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 324(R9), Z13, Z9
+	VPDPBUSD.BCST 324(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 324(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 324(R9)(R11*1), Z13, Z12
+	VPSRLD        $0x03, 704(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 328(R9), Z13, Z9
+	VPDPBUSD.BCST 328(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 328(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 328(R9)(R11*1), Z13, Z12
+	VPSLLD        $0x01, 704(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 332(R9), Z13, Z9
+	VPDPBUSD.BCST 332(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 332(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 332(R9)(R11*1), Z13, Z12
+	VPSRLD        $0x01, 768(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 336(R9), Z13, Z9
+	VPDPBUSD.BCST 336(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 336(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 336(R9)(R11*1), Z13, Z12
+	PREFETCHT0    8896(R8)
+	VPSLLD        $0x03, 768(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 340(R9), Z13, Z9
+	VPDPBUSD.BCST 340(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 340(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 340(R9)(R11*1), Z13, Z12
+	VPSRLD        $0x03, 768(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 344(R9), Z13, Z9
+	VPDPBUSD.BCST 344(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 344(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 344(R9)(R11*1), Z13, Z12
+	VPSLLD        $0x01, 768(R8), Z13
+	VPTERNLOGD    $0xea, Z8, Z1, Z13
+	VPDPBUSD.BCST 348(R9), Z13, Z9
+	VPDPBUSD.BCST 348(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 348(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 348(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x14, (R8), Z8
 	VPERMPS       Z0, Z8, Z8
 	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   272(R9), Z8, Z13
+	VMULPS.BCST   352(R9), Z8, Z13
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z13, Z9, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z8, Z9
+	VMULPS.BCST   352(R9)(R10*1), Z8, Z9
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z8, Z9
+	VMULPS.BCST   352(R9)(R10*2), Z8, Z9
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z9, Z11, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z8, Z8
+	VMULPS.BCST   352(R9)(R11*1), Z8, Z8
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z8, Z12, Z6
 	VPSLLD        $0x04, (R8), Z8
@@ -2147,19 +2216,19 @@ block:
 	VPANDD        Z2, Z8, Z8
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R9), Z9
+	VPBROADCASTD  424(R9), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  328(R9)(R10*1), Z10
+	VPBROADCASTD  424(R9)(R10*1), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  328(R9)(R10*2), Z11
+	VPBROADCASTD  424(R9)(R10*2), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  328(R9)(R11*1), Z12
+	VPBROADCASTD  424(R9)(R11*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
@@ -2167,66 +2236,66 @@ block:
 	PREFETCHT0    8960(R8)
 	VPSRLD        $0x01, 832(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 288(R9), Z13, Z9
-	VPDPBUSD.BCST 288(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 288(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 288(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 384(R9), Z13, Z9
+	VPDPBUSD.BCST 384(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 384(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 384(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x03, 832(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 292(R9), Z13, Z9
-	VPDPBUSD.BCST 292(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 292(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 292(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 388(R9), Z13, Z9
+	VPDPBUSD.BCST 388(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 388(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 388(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x03, 832(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 296(R9), Z13, Z9
-	VPDPBUSD.BCST 296(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 296(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 296(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 392(R9), Z13, Z9
+	VPDPBUSD.BCST 392(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 392(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 392(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x01, 832(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 300(R9), Z13, Z9
-	VPDPBUSD.BCST 300(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 300(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 300(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 396(R9), Z13, Z9
+	VPDPBUSD.BCST 396(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 396(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 396(R9)(R11*1), Z13, Z12
 	PREFETCHT0    9024(R8)
 	VPSRLD        $0x01, 896(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 304(R9), Z13, Z9
-	VPDPBUSD.BCST 304(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 304(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 304(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 400(R9), Z13, Z9
+	VPDPBUSD.BCST 400(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 400(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 400(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x03, 896(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 308(R9), Z13, Z9
-	VPDPBUSD.BCST 308(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 308(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 308(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 404(R9), Z13, Z9
+	VPDPBUSD.BCST 404(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 404(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 404(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x03, 896(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 312(R9), Z13, Z9
-	VPDPBUSD.BCST 312(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 312(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 312(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 408(R9), Z13, Z9
+	VPDPBUSD.BCST 408(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 408(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 408(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x01, 896(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 316(R9), Z13, Z9
-	VPDPBUSD.BCST 316(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 316(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 316(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 412(R9), Z13, Z9
+	VPDPBUSD.BCST 412(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 412(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 412(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x18, (R8), Z8
 	VPERMPS       Z0, Z8, Z8
 	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   320(R9), Z8, Z13
+	VMULPS.BCST   416(R9), Z8, Z13
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z13, Z9, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z8, Z9
+	VMULPS.BCST   416(R9)(R10*1), Z8, Z9
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z8, Z9
+	VMULPS.BCST   416(R9)(R10*2), Z8, Z9
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z9, Z11, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z8, Z8
+	VMULPS.BCST   416(R9)(R11*1), Z8, Z8
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z8, Z12, Z6
 	VMOVDQU32     (R8), Z8
@@ -2234,90 +2303,90 @@ block:
 	VPANDD        Z2, Z8, Z8
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R9), Z9
+	VPBROADCASTD  488(R9), Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  376(R9)(R10*1), Z10
+	VPBROADCASTD  488(R9)(R10*1), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  376(R9)(R10*2), Z11
+	VPBROADCASTD  488(R9)(R10*2), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  376(R9)(R11*1), Z12
+	VPBROADCASTD  488(R9)(R11*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x01, 960(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 336(R9), Z13, Z9
-	VPDPBUSD.BCST 336(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 336(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 336(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 448(R9), Z13, Z9
+	VPDPBUSD.BCST 448(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 448(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 448(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x03, 960(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 340(R9), Z13, Z9
-	VPDPBUSD.BCST 340(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 340(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 340(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 452(R9), Z13, Z9
+	VPDPBUSD.BCST 452(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 452(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 452(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x03, 960(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 344(R9), Z13, Z9
-	VPDPBUSD.BCST 344(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 344(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 344(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 456(R9), Z13, Z9
+	VPDPBUSD.BCST 456(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 456(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 456(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x01, 960(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 348(R9), Z13, Z9
-	VPDPBUSD.BCST 348(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 348(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 348(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 460(R9), Z13, Z9
+	VPDPBUSD.BCST 460(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 460(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 460(R9)(R11*1), Z13, Z12
 	PREFETCHT0    9152(R8)
 	VPSRLD        $0x01, 1024(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 352(R9), Z13, Z9
-	VPDPBUSD.BCST 352(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 352(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 352(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 464(R9), Z13, Z9
+	VPDPBUSD.BCST 464(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 464(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 464(R9)(R11*1), Z13, Z12
 	VPSLLD        $0x03, 1024(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 356(R9), Z13, Z9
-	VPDPBUSD.BCST 356(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 356(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 356(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 468(R9), Z13, Z9
+	VPDPBUSD.BCST 468(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 468(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 468(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x03, 1024(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 360(R9), Z13, Z9
-	VPDPBUSD.BCST 360(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 360(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 360(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 472(R9), Z13, Z9
+	VPDPBUSD.BCST 472(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 472(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 472(R9)(R11*1), Z13, Z12
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x01, 1024(R8), Z13
 	VPTERNLOGD    $0xea, Z8, Z1, Z13
-	VPDPBUSD.BCST 364(R9), Z13, Z9
-	VPDPBUSD.BCST 364(R9)(R10*1), Z13, Z10
-	VPDPBUSD.BCST 364(R9)(R10*2), Z13, Z11
-	VPDPBUSD.BCST 364(R9)(R11*1), Z13, Z12
+	VPDPBUSD.BCST 476(R9), Z13, Z9
+	VPDPBUSD.BCST 476(R9)(R10*1), Z13, Z10
+	VPDPBUSD.BCST 476(R9)(R10*2), Z13, Z11
+	VPDPBUSD.BCST 476(R9)(R11*1), Z13, Z12
 	VPSRLD        $0x1c, (R8), Z8
 	VPERMPS       Z0, Z8, Z8
 	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   368(R9), Z8, Z7
+	VMULPS.BCST   480(R9), Z8, Z7
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z7, Z9, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z8, Z7
+	VMULPS.BCST   480(R9)(R10*1), Z8, Z7
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z7, Z10, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z8, Z7
+	VMULPS.BCST   480(R9)(R10*2), Z8, Z7
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z7, Z11, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z8, Z7
+	VMULPS.BCST   480(R9)(R11*1), Z8, Z7
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z7, Z12, Z6
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
 	DECQ          R12
@@ -2473,100 +2542,100 @@ block:
 	VPANDD        Z2, Z9, Z9
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R9), Z10
+	VPBROADCASTD  104(R9), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  88(R9)(R10*1), Z11
+	VPBROADCASTD  104(R9)(R10*1), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  88(R9)(R10*2), Z12
+	VPBROADCASTD  104(R9)(R10*2), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  88(R9)(R11*1), Z13
+	VPBROADCASTD  104(R9)(R11*1), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  88(R9)(R10*4), Z14
+	VPBROADCASTD  104(R9)(R10*4), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
 	VPSRLD        $0x01, 192(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 48(R9), Z15, Z10
-	VPDPBUSD.BCST 48(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 48(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 48(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 48(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x03, 192(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 52(R9), Z15, Z10
-	VPDPBUSD.BCST 52(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 52(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 52(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 52(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x03, 192(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 56(R9), Z15, Z10
-	VPDPBUSD.BCST 56(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 56(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 56(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 56(R9)(R10*4), Z15, Z14
-	PREFETCHT0    8320(R8)
-	VPSLLD        $0x01, 192(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 60(R9), Z15, Z10
-	VPDPBUSD.BCST 60(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 60(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 60(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 60(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x01, 256(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 64(R9), Z15, Z10
 	VPDPBUSD.BCST 64(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 64(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 64(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 64(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x03, 256(R8), Z15
+	VPSLLD        $0x03, 192(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 68(R9), Z15, Z10
 	VPDPBUSD.BCST 68(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 68(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 68(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 68(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x03, 256(R8), Z15
+	VPSRLD        $0x03, 192(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 72(R9), Z15, Z10
 	VPDPBUSD.BCST 72(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 72(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 72(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 72(R9)(R10*4), Z15, Z14
-	PREFETCHT0    8384(R8)
-	VPSLLD        $0x01, 256(R8), Z15
+	PREFETCHT0    8320(R8)
+	VPSLLD        $0x01, 192(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 76(R9), Z15, Z10
 	VPDPBUSD.BCST 76(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 76(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 76(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 76(R9)(R10*4), Z15, Z14
+	VPSRLD        $0x01, 256(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 80(R9), Z15, Z10
+	VPDPBUSD.BCST 80(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 80(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 80(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 80(R9)(R10*4), Z15, Z14
+	VPSLLD        $0x03, 256(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 84(R9), Z15, Z10
+	VPDPBUSD.BCST 84(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 84(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 84(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 84(R9)(R10*4), Z15, Z14
+	VPSRLD        $0x03, 256(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 88(R9), Z15, Z10
+	VPDPBUSD.BCST 88(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 88(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 88(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 88(R9)(R10*4), Z15, Z14
+	PREFETCHT0    8384(R8)
+	VPSLLD        $0x01, 256(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 92(R9), Z15, Z10
+	VPDPBUSD.BCST 92(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 92(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 92(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 92(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x04, (R8), Z9
 	VPERMPS       Z0, Z9, Z9
 	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   80(R9), Z9, Z15
+	VMULPS.BCST   96(R9), Z9, Z15
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z15, Z10, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z9, Z10
+	VMULPS.BCST   96(R9)(R10*1), Z9, Z10
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z9, Z10
+	VMULPS.BCST   96(R9)(R10*2), Z9, Z10
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z10, Z12, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z9, Z10
+	VMULPS.BCST   96(R9)(R11*1), Z9, Z10
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z10, Z13, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z9, Z9
+	VMULPS.BCST   96(R9)(R10*4), Z9, Z9
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z9, Z14, Z7
 	VPSLLD        $0x14, (R8), Z9
@@ -2574,101 +2643,101 @@ block:
 	VPANDD        Z2, Z9, Z9
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R9), Z10
+	VPBROADCASTD  168(R9), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  136(R9)(R10*1), Z11
+	VPBROADCASTD  168(R9)(R10*1), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  136(R9)(R10*2), Z12
+	VPBROADCASTD  168(R9)(R10*2), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  136(R9)(R11*1), Z13
+	VPBROADCASTD  168(R9)(R11*1), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  136(R9)(R10*4), Z14
+	VPBROADCASTD  168(R9)(R10*4), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
 	VPSRLD        $0x01, 320(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 96(R9), Z15, Z10
-	VPDPBUSD.BCST 96(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 96(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 96(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 96(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 128(R9), Z15, Z10
+	VPDPBUSD.BCST 128(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 128(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 128(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 128(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x03, 320(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 100(R9), Z15, Z10
-	VPDPBUSD.BCST 100(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 100(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 100(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 100(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 132(R9), Z15, Z10
+	VPDPBUSD.BCST 132(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 132(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 132(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 132(R9)(R10*4), Z15, Z14
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x03, 320(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 104(R9), Z15, Z10
-	VPDPBUSD.BCST 104(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 104(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 104(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 104(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 136(R9), Z15, Z10
+	VPDPBUSD.BCST 136(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 136(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 136(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 136(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x01, 320(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 108(R9), Z15, Z10
-	VPDPBUSD.BCST 108(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 108(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 108(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 108(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 140(R9), Z15, Z10
+	VPDPBUSD.BCST 140(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 140(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 140(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 140(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x01, 384(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 112(R9), Z15, Z10
-	VPDPBUSD.BCST 112(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 112(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 112(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 112(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 144(R9), Z15, Z10
+	VPDPBUSD.BCST 144(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 144(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 144(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 144(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x03, 384(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 116(R9), Z15, Z10
-	VPDPBUSD.BCST 116(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 116(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 116(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 116(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 148(R9), Z15, Z10
+	VPDPBUSD.BCST 148(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 148(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 148(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 148(R9)(R10*4), Z15, Z14
 	PREFETCHT0    8512(R8)
 	VPSRLD        $0x03, 384(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 120(R9), Z15, Z10
-	VPDPBUSD.BCST 120(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 120(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 120(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 120(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 152(R9), Z15, Z10
+	VPDPBUSD.BCST 152(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 152(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 152(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 152(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x01, 384(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 124(R9), Z15, Z10
-	VPDPBUSD.BCST 124(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 124(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 124(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 124(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 156(R9), Z15, Z10
+	VPDPBUSD.BCST 156(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 156(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 156(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 156(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x08, (R8), Z9
 	VPERMPS       Z0, Z9, Z9
 	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   128(R9), Z9, Z15
+	VMULPS.BCST   160(R9), Z9, Z15
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z15, Z10, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z9, Z10
+	VMULPS.BCST   160(R9)(R10*1), Z9, Z10
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z9, Z10
+	VMULPS.BCST   160(R9)(R10*2), Z9, Z10
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z10, Z12, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z9, Z10
+	VMULPS.BCST   160(R9)(R11*1), Z9, Z10
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z10, Z13, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z9, Z9
+	VMULPS.BCST   160(R9)(R10*4), Z9, Z9
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z9, Z14, Z7
 	VPSLLD        $0x10, (R8), Z9
@@ -2676,107 +2745,6 @@ block:
 	VPANDD        Z2, Z9, Z9
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  184(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  184(R9)(R10*2), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  184(R9)(R11*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  184(R9)(R10*4), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 448(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 144(R9), Z15, Z10
-	VPDPBUSD.BCST 144(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 144(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 144(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 144(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x03, 448(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 148(R9), Z15, Z10
-	VPDPBUSD.BCST 148(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 148(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 148(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 148(R9)(R10*4), Z15, Z14
-	PREFETCHT0    8576(R8)
-	VPSRLD        $0x03, 448(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 152(R9), Z15, Z10
-	VPDPBUSD.BCST 152(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 152(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 152(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 152(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x01, 448(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 156(R9), Z15, Z10
-	VPDPBUSD.BCST 156(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 156(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 156(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 156(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x01, 512(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 160(R9), Z15, Z10
-	VPDPBUSD.BCST 160(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 160(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 160(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 160(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x03, 512(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 164(R9), Z15, Z10
-	VPDPBUSD.BCST 164(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 164(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 164(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 164(R9)(R10*4), Z15, Z14
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 512(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 168(R9), Z15, Z10
-	VPDPBUSD.BCST 168(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 168(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 168(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 168(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x01, 512(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 172(R9), Z15, Z10
-	VPDPBUSD.BCST 172(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 172(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 172(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 172(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x0c, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   176(R9), Z9, Z15
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z15, Z10, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z9, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z7
-	VPSLLD        $0x0c, (R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-
-	// sub-block 4, scale 0
 	VPBROADCASTD  232(R9), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
@@ -2797,66 +2765,65 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 576(R8), Z15
+	VPSRLD        $0x01, 448(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 192(R9), Z15, Z10
 	VPDPBUSD.BCST 192(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 192(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 192(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 192(R9)(R10*4), Z15, Z14
-	PREFETCHT1    33280(R8)
-	PREFETCHT0    8704(R8)
-	VPSLLD        $0x03, 576(R8), Z15
+	VPSLLD        $0x03, 448(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 196(R9), Z15, Z10
 	VPDPBUSD.BCST 196(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 196(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 196(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 196(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x03, 576(R8), Z15
+	PREFETCHT0    8576(R8)
+	VPSRLD        $0x03, 448(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 200(R9), Z15, Z10
 	VPDPBUSD.BCST 200(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 200(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 200(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 200(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x01, 576(R8), Z15
+	VPSLLD        $0x01, 448(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 204(R9), Z15, Z10
 	VPDPBUSD.BCST 204(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 204(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 204(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 204(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x01, 640(R8), Z15
+	VPSRLD        $0x01, 512(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 208(R9), Z15, Z10
 	VPDPBUSD.BCST 208(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 208(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 208(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 208(R9)(R10*4), Z15, Z14
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 640(R8), Z15
+	VPSLLD        $0x03, 512(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 212(R9), Z15, Z10
 	VPDPBUSD.BCST 212(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 212(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 212(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 212(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x03, 640(R8), Z15
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 512(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 216(R9), Z15, Z10
 	VPDPBUSD.BCST 216(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 216(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 216(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 216(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x01, 640(R8), Z15
+	VPSLLD        $0x01, 512(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 220(R9), Z15, Z10
 	VPDPBUSD.BCST 220(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 220(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 220(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 220(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x10, (R8), Z9
+	VPSRLD        $0x0c, (R8), Z9
 	VPERMPS       Z0, Z9, Z9
 	VMULPS        Z8, Z9, Z9
 	VMULPS.BCST   224(R9), Z9, Z15
@@ -2874,105 +2841,207 @@ block:
 	VMULPS.BCST   224(R9)(R10*4), Z9, Z9
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z9, Z14, Z7
-	VPSLLD        $0x08, (R8), Z9
+	VPSLLD        $0x0c, (R8), Z9
 	VPSRAD        $0x1f, Z9, Z9
 	VPANDD        Z2, Z9, Z9
 
-	// sub-block 5, scale 0
-	VPBROADCASTD  280(R9), Z10
+	// sub-block 4, scale 0
+	VPBROADCASTD  296(R9), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  280(R9)(R10*1), Z11
+	VPBROADCASTD  296(R9)(R10*1), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  280(R9)(R10*2), Z12
+	VPBROADCASTD  296(R9)(R10*2), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  280(R9)(R11*1), Z13
+	VPBROADCASTD  296(R9)(R11*1), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  280(R9)(R10*4), Z14
+	VPBROADCASTD  296(R9)(R10*4), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPSRLD        $0x01, 704(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 240(R9), Z15, Z10
-	VPDPBUSD.BCST 240(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 240(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 240(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 240(R9)(R10*4), Z15, Z14
-	PREFETCHT0    8832(R8)
-	VPSLLD        $0x03, 704(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 244(R9), Z15, Z10
-	VPDPBUSD.BCST 244(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 244(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 244(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 244(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x03, 704(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 248(R9), Z15, Z10
-	VPDPBUSD.BCST 248(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 248(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 248(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 248(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x01, 704(R8), Z15
-	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 252(R9), Z15, Z10
-	VPDPBUSD.BCST 252(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 252(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 252(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 252(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x01, 768(R8), Z15
+	VPSRLD        $0x01, 576(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 256(R9), Z15, Z10
 	VPDPBUSD.BCST 256(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 256(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 256(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 256(R9)(R10*4), Z15, Z14
-	PREFETCHT0    8896(R8)
-	VPSLLD        $0x03, 768(R8), Z15
+	PREFETCHT1    33280(R8)
+	PREFETCHT0    8704(R8)
+	VPSLLD        $0x03, 576(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 260(R9), Z15, Z10
 	VPDPBUSD.BCST 260(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 260(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 260(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 260(R9)(R10*4), Z15, Z14
-	VPSRLD        $0x03, 768(R8), Z15
+	VPSRLD        $0x03, 576(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 264(R9), Z15, Z10
 	VPDPBUSD.BCST 264(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 264(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 264(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 264(R9)(R10*4), Z15, Z14
-	VPSLLD        $0x01, 768(R8), Z15
+	VPSLLD        $0x01, 576(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
 	VPDPBUSD.BCST 268(R9), Z15, Z10
 	VPDPBUSD.BCST 268(R9)(R10*1), Z15, Z11
 	VPDPBUSD.BCST 268(R9)(R10*2), Z15, Z12
 	VPDPBUSD.BCST 268(R9)(R11*1), Z15, Z13
 	VPDPBUSD.BCST 268(R9)(R10*4), Z15, Z14
+	VPSRLD        $0x01, 640(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 272(R9), Z15, Z10
+	VPDPBUSD.BCST 272(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 272(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 272(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 272(R9)(R10*4), Z15, Z14
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 640(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 276(R9), Z15, Z10
+	VPDPBUSD.BCST 276(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 276(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 276(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 276(R9)(R10*4), Z15, Z14
+	VPSRLD        $0x03, 640(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 280(R9), Z15, Z10
+	VPDPBUSD.BCST 280(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 280(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 280(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 280(R9)(R10*4), Z15, Z14
+	VPSLLD        $0x01, 640(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 284(R9), Z15, Z10
+	VPDPBUSD.BCST 284(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 284(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 284(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 284(R9)(R10*4), Z15, Z14
+	VPSRLD        $0x10, (R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z8, Z9, Z9
+	VMULPS.BCST   288(R9), Z9, Z15
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z15, Z10, Z3
+	VMULPS.BCST   288(R9)(R10*1), Z9, Z10
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z10, Z11, Z4
+	VMULPS.BCST   288(R9)(R10*2), Z9, Z10
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z10, Z12, Z5
+	VMULPS.BCST   288(R9)(R11*1), Z9, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z10, Z13, Z6
+	VMULPS.BCST   288(R9)(R10*4), Z9, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
+	VPSLLD        $0x08, (R8), Z9
+	VPSRAD        $0x1f, Z9, Z9
+	VPANDD        Z2, Z9, Z9
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  360(R9), Z10
+	VPSRAD        $0x07, Z10, Z11
+	VPSRAD        $0x04, Z10, Z10
+	VPADDD        Z11, Z10, Z10
+	VPBROADCASTD  360(R9)(R10*1), Z11
+	VPSRAD        $0x07, Z11, Z12
+	VPSRAD        $0x04, Z11, Z11
+	VPADDD        Z12, Z11, Z11
+	VPBROADCASTD  360(R9)(R10*2), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPBROADCASTD  360(R9)(R11*1), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  360(R9)(R10*4), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPSRLD        $0x01, 704(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 320(R9), Z15, Z10
+	VPDPBUSD.BCST 320(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 320(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 320(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 320(R9)(R10*4), Z15, Z14
+	PREFETCHT0    8832(R8)
+	VPSLLD        $0x03, 704(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 324(R9), Z15, Z10
+	VPDPBUSD.BCST 324(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 324(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 324(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 324(R9)(R10*4), Z15, Z14
+	VPSRLD        $0x03, 704(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 328(R9), Z15, Z10
+	VPDPBUSD.BCST 328(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 328(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 328(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 328(R9)(R10*4), Z15, Z14
+	VPSLLD        $0x01, 704(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 332(R9), Z15, Z10
+	VPDPBUSD.BCST 332(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 332(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 332(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 332(R9)(R10*4), Z15, Z14
+	VPSRLD        $0x01, 768(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 336(R9), Z15, Z10
+	VPDPBUSD.BCST 336(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 336(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 336(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 336(R9)(R10*4), Z15, Z14
+	PREFETCHT0    8896(R8)
+	VPSLLD        $0x03, 768(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 340(R9), Z15, Z10
+	VPDPBUSD.BCST 340(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 340(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 340(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 340(R9)(R10*4), Z15, Z14
+	VPSRLD        $0x03, 768(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 344(R9), Z15, Z10
+	VPDPBUSD.BCST 344(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 344(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 344(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 344(R9)(R10*4), Z15, Z14
+	VPSLLD        $0x01, 768(R8), Z15
+	VPTERNLOGD    $0xea, Z9, Z1, Z15
+	VPDPBUSD.BCST 348(R9), Z15, Z10
+	VPDPBUSD.BCST 348(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 348(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 348(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 348(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x14, (R8), Z9
 	VPERMPS       Z0, Z9, Z9
 	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   272(R9), Z9, Z15
+	VMULPS.BCST   352(R9), Z9, Z15
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z15, Z10, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z9, Z10
+	VMULPS.BCST   352(R9)(R10*1), Z9, Z10
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z9, Z10
+	VMULPS.BCST   352(R9)(R10*2), Z9, Z10
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z10, Z12, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z9, Z10
+	VMULPS.BCST   352(R9)(R11*1), Z9, Z10
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z10, Z13, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z9, Z9
+	VMULPS.BCST   352(R9)(R10*4), Z9, Z9
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z9, Z14, Z7
 	VPSLLD        $0x04, (R8), Z9
@@ -2980,23 +3049,23 @@ block:
 	VPANDD        Z2, Z9, Z9
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R9), Z10
+	VPBROADCASTD  424(R9), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  328(R9)(R10*1), Z11
+	VPBROADCASTD  424(R9)(R10*1), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  328(R9)(R10*2), Z12
+	VPBROADCASTD  424(R9)(R10*2), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  328(R9)(R11*1), Z13
+	VPBROADCASTD  424(R9)(R11*1), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  328(R9)(R10*4), Z14
+	VPBROADCASTD  424(R9)(R10*4), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
@@ -3004,77 +3073,77 @@ block:
 	PREFETCHT0    8960(R8)
 	VPSRLD        $0x01, 832(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 288(R9), Z15, Z10
-	VPDPBUSD.BCST 288(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 288(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 288(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 288(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 384(R9), Z15, Z10
+	VPDPBUSD.BCST 384(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 384(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 384(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 384(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x03, 832(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 292(R9), Z15, Z10
-	VPDPBUSD.BCST 292(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 292(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 292(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 292(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 388(R9), Z15, Z10
+	VPDPBUSD.BCST 388(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 388(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 388(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 388(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x03, 832(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 296(R9), Z15, Z10
-	VPDPBUSD.BCST 296(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 296(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 296(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 296(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 392(R9), Z15, Z10
+	VPDPBUSD.BCST 392(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 392(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 392(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 392(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x01, 832(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 300(R9), Z15, Z10
-	VPDPBUSD.BCST 300(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 300(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 300(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 300(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 396(R9), Z15, Z10
+	VPDPBUSD.BCST 396(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 396(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 396(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 396(R9)(R10*4), Z15, Z14
 	PREFETCHT0    9024(R8)
 	VPSRLD        $0x01, 896(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 304(R9), Z15, Z10
-	VPDPBUSD.BCST 304(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 304(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 304(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 304(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 400(R9), Z15, Z10
+	VPDPBUSD.BCST 400(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 400(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 400(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 400(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x03, 896(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 308(R9), Z15, Z10
-	VPDPBUSD.BCST 308(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 308(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 308(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 308(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 404(R9), Z15, Z10
+	VPDPBUSD.BCST 404(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 404(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 404(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 404(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x03, 896(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 312(R9), Z15, Z10
-	VPDPBUSD.BCST 312(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 312(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 312(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 312(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 408(R9), Z15, Z10
+	VPDPBUSD.BCST 408(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 408(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 408(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 408(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x01, 896(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 316(R9), Z15, Z10
-	VPDPBUSD.BCST 316(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 316(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 316(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 316(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 412(R9), Z15, Z10
+	VPDPBUSD.BCST 412(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 412(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 412(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 412(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x18, (R8), Z9
 	VPERMPS       Z0, Z9, Z9
 	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   320(R9), Z9, Z15
+	VMULPS.BCST   416(R9), Z9, Z15
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z15, Z10, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z9, Z10
+	VMULPS.BCST   416(R9)(R10*1), Z9, Z10
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z9, Z10
+	VMULPS.BCST   416(R9)(R10*2), Z9, Z10
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z10, Z12, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z9, Z10
+	VMULPS.BCST   416(R9)(R11*1), Z9, Z10
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z10, Z13, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z9, Z9
+	VMULPS.BCST   416(R9)(R10*4), Z9, Z9
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z9, Z14, Z7
 	VMOVDQU32     (R8), Z9
@@ -3082,105 +3151,105 @@ block:
 	VPANDD        Z2, Z9, Z9
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R9), Z10
+	VPBROADCASTD  488(R9), Z10
 	VPSRAD        $0x07, Z10, Z11
 	VPSRAD        $0x04, Z10, Z10
 	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  376(R9)(R10*1), Z11
+	VPBROADCASTD  488(R9)(R10*1), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  376(R9)(R10*2), Z12
+	VPBROADCASTD  488(R9)(R10*2), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  376(R9)(R11*1), Z13
+	VPBROADCASTD  488(R9)(R11*1), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  376(R9)(R10*4), Z14
+	VPBROADCASTD  488(R9)(R10*4), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
 	PREFETCHT0    9088(R8)
 	VPSRLD        $0x01, 960(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 336(R9), Z15, Z10
-	VPDPBUSD.BCST 336(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 336(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 336(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 336(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 448(R9), Z15, Z10
+	VPDPBUSD.BCST 448(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 448(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 448(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 448(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x03, 960(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 340(R9), Z15, Z10
-	VPDPBUSD.BCST 340(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 340(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 340(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 340(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 452(R9), Z15, Z10
+	VPDPBUSD.BCST 452(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 452(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 452(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 452(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x03, 960(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 344(R9), Z15, Z10
-	VPDPBUSD.BCST 344(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 344(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 344(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 344(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 456(R9), Z15, Z10
+	VPDPBUSD.BCST 456(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 456(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 456(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 456(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x01, 960(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 348(R9), Z15, Z10
-	VPDPBUSD.BCST 348(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 348(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 348(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 348(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 460(R9), Z15, Z10
+	VPDPBUSD.BCST 460(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 460(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 460(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 460(R9)(R10*4), Z15, Z14
 	PREFETCHT0    9152(R8)
 	VPSRLD        $0x01, 1024(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 352(R9), Z15, Z10
-	VPDPBUSD.BCST 352(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 352(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 352(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 352(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 464(R9), Z15, Z10
+	VPDPBUSD.BCST 464(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 464(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 464(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 464(R9)(R10*4), Z15, Z14
 	VPSLLD        $0x03, 1024(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 356(R9), Z15, Z10
-	VPDPBUSD.BCST 356(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 356(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 356(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 356(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 468(R9), Z15, Z10
+	VPDPBUSD.BCST 468(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 468(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 468(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 468(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x03, 1024(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 360(R9), Z15, Z10
-	VPDPBUSD.BCST 360(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 360(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 360(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 360(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 472(R9), Z15, Z10
+	VPDPBUSD.BCST 472(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 472(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 472(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 472(R9)(R10*4), Z15, Z14
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x01, 1024(R8), Z15
 	VPTERNLOGD    $0xea, Z9, Z1, Z15
-	VPDPBUSD.BCST 364(R9), Z15, Z10
-	VPDPBUSD.BCST 364(R9)(R10*1), Z15, Z11
-	VPDPBUSD.BCST 364(R9)(R10*2), Z15, Z12
-	VPDPBUSD.BCST 364(R9)(R11*1), Z15, Z13
-	VPDPBUSD.BCST 364(R9)(R10*4), Z15, Z14
+	VPDPBUSD.BCST 476(R9), Z15, Z10
+	VPDPBUSD.BCST 476(R9)(R10*1), Z15, Z11
+	VPDPBUSD.BCST 476(R9)(R10*2), Z15, Z12
+	VPDPBUSD.BCST 476(R9)(R11*1), Z15, Z13
+	VPDPBUSD.BCST 476(R9)(R10*4), Z15, Z14
 	VPSRLD        $0x1c, (R8), Z9
 	VPERMPS       Z0, Z9, Z9
 	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   368(R9), Z9, Z8
+	VMULPS.BCST   480(R9), Z9, Z8
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z9, Z8
+	VMULPS.BCST   480(R9)(R10*1), Z9, Z8
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z8, Z11, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z9, Z8
+	VMULPS.BCST   480(R9)(R10*2), Z9, Z8
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z8, Z12, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z9, Z8
+	VMULPS.BCST   480(R9)(R11*1), Z9, Z8
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z8, Z13, Z6
-	VMULPS.BCST   368(R9)(R10*4), Z9, Z8
+	VMULPS.BCST   480(R9)(R10*4), Z9, Z8
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z8, Z14, Z7
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
 	DECQ          R12
@@ -3354,64 +3423,31 @@ block:
 	VPANDD        Z2, Z10, Z10
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R9), Z11
+	VPBROADCASTD  104(R9), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  88(R9)(R10*1), Z12
+	VPBROADCASTD  104(R9)(R10*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  88(R9)(R10*2), Z13
+	VPBROADCASTD  104(R9)(R10*2), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  88(R9)(R11*1), Z14
+	VPBROADCASTD  104(R9)(R11*1), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  88(R9)(R10*4), Z15
+	VPBROADCASTD  104(R9)(R10*4), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  88(R9)(R12*1), Z16
+	VPBROADCASTD  104(R9)(R12*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
 	VPSRLD        $0x01, 192(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 48(R9), Z17, Z11
-	VPDPBUSD.BCST 48(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 48(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 48(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 48(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 48(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x03, 192(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 52(R9), Z17, Z11
-	VPDPBUSD.BCST 52(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 52(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 52(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 52(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 52(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 192(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 56(R9), Z17, Z11
-	VPDPBUSD.BCST 56(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 56(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 56(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 56(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 56(R9)(R12*1), Z17, Z16
-	PREFETCHT0    8320(R8)
-	VPSLLD        $0x01, 192(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 60(R9), Z17, Z11
-	VPDPBUSD.BCST 60(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 60(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 60(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 60(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 60(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x01, 256(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 64(R9), Z17, Z11
 	VPDPBUSD.BCST 64(R9)(R10*1), Z17, Z12
@@ -3419,7 +3455,7 @@ block:
 	VPDPBUSD.BCST 64(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 64(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 64(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x03, 256(R8), Z17
+	VPSLLD        $0x03, 192(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 68(R9), Z17, Z11
 	VPDPBUSD.BCST 68(R9)(R10*1), Z17, Z12
@@ -3427,7 +3463,7 @@ block:
 	VPDPBUSD.BCST 68(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 68(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 68(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 256(R8), Z17
+	VPSRLD        $0x03, 192(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 72(R9), Z17, Z11
 	VPDPBUSD.BCST 72(R9)(R10*1), Z17, Z12
@@ -3435,8 +3471,8 @@ block:
 	VPDPBUSD.BCST 72(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 72(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 72(R9)(R12*1), Z17, Z16
-	PREFETCHT0    8384(R8)
-	VPSLLD        $0x01, 256(R8), Z17
+	PREFETCHT0    8320(R8)
+	VPSLLD        $0x01, 192(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 76(R9), Z17, Z11
 	VPDPBUSD.BCST 76(R9)(R10*1), Z17, Z12
@@ -3444,25 +3480,58 @@ block:
 	VPDPBUSD.BCST 76(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 76(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 76(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x01, 256(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 80(R9), Z17, Z11
+	VPDPBUSD.BCST 80(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 80(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 80(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 80(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 80(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x03, 256(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 84(R9), Z17, Z11
+	VPDPBUSD.BCST 84(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 84(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 84(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 84(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 84(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x03, 256(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 88(R9), Z17, Z11
+	VPDPBUSD.BCST 88(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 88(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 88(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 88(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 88(R9)(R12*1), Z17, Z16
+	PREFETCHT0    8384(R8)
+	VPSLLD        $0x01, 256(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 92(R9), Z17, Z11
+	VPDPBUSD.BCST 92(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 92(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 92(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 92(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 92(R9)(R12*1), Z17, Z16
 	VPSRLD        $0x04, (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   80(R9), Z10, Z17
+	VMULPS.BCST   96(R9), Z10, Z17
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z17, Z11, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z10, Z11
+	VMULPS.BCST   96(R9)(R10*1), Z10, Z11
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z10, Z11
+	VMULPS.BCST   96(R9)(R10*2), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z11, Z13, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z10, Z11
+	VMULPS.BCST   96(R9)(R11*1), Z10, Z11
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z11, Z14, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z10, Z11
+	VMULPS.BCST   96(R9)(R10*4), Z10, Z11
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z11, Z15, Z7
-	VMULPS.BCST   80(R9)(R12*1), Z10, Z10
+	VMULPS.BCST   96(R9)(R12*1), Z10, Z10
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z10, Z16, Z8
 	VPSLLD        $0x14, (R8), Z10
@@ -3470,148 +3539,65 @@ block:
 	VPANDD        Z2, Z10, Z10
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R9), Z11
+	VPBROADCASTD  168(R9), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  136(R9)(R10*1), Z12
+	VPBROADCASTD  168(R9)(R10*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  136(R9)(R10*2), Z13
+	VPBROADCASTD  168(R9)(R10*2), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  136(R9)(R11*1), Z14
+	VPBROADCASTD  168(R9)(R11*1), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  136(R9)(R10*4), Z15
+	VPBROADCASTD  168(R9)(R10*4), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  136(R9)(R12*1), Z16
+	VPBROADCASTD  168(R9)(R12*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
 	VPSRLD        $0x01, 320(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 96(R9), Z17, Z11
-	VPDPBUSD.BCST 96(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 96(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 96(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 96(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 96(R9)(R12*1), Z17, Z16
+	VPDPBUSD.BCST 128(R9), Z17, Z11
+	VPDPBUSD.BCST 128(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 128(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 128(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 128(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 128(R9)(R12*1), Z17, Z16
 	VPSLLD        $0x03, 320(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 100(R9), Z17, Z11
-	VPDPBUSD.BCST 100(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 100(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 100(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 100(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 100(R9)(R12*1), Z17, Z16
+	VPDPBUSD.BCST 132(R9), Z17, Z11
+	VPDPBUSD.BCST 132(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 132(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 132(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 132(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 132(R9)(R12*1), Z17, Z16
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x03, 320(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 104(R9), Z17, Z11
-	VPDPBUSD.BCST 104(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 104(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 104(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 104(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 104(R9)(R12*1), Z17, Z16
+	VPDPBUSD.BCST 136(R9), Z17, Z11
+	VPDPBUSD.BCST 136(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 136(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 136(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 136(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 136(R9)(R12*1), Z17, Z16
 	VPSLLD        $0x01, 320(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 108(R9), Z17, Z11
-	VPDPBUSD.BCST 108(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 108(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 108(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 108(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 108(R9)(R12*1), Z17, Z16
+	VPDPBUSD.BCST 140(R9), Z17, Z11
+	VPDPBUSD.BCST 140(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 140(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 140(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 140(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 140(R9)(R12*1), Z17, Z16
 	VPSRLD        $0x01, 384(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 112(R9), Z17, Z11
-	VPDPBUSD.BCST 112(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 112(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 112(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 112(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 112(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x03, 384(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 116(R9), Z17, Z11
-	VPDPBUSD.BCST 116(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 116(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 116(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 116(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 116(R9)(R12*1), Z17, Z16
-	PREFETCHT0    8512(R8)
-	VPSRLD        $0x03, 384(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 120(R9), Z17, Z11
-	VPDPBUSD.BCST 120(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 120(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 120(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 120(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 120(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 384(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 124(R9), Z17, Z11
-	VPDPBUSD.BCST 124(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 124(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 124(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 124(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 124(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x08, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   128(R9), Z10, Z17
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z17, Z11, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z7
-	VMULPS.BCST   128(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z10, Z16, Z8
-	VPSLLD        $0x10, (R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  184(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  184(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  184(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  184(R9)(R11*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  184(R9)(R10*4), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  184(R9)(R12*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPSRLD        $0x01, 448(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 144(R9), Z17, Z11
 	VPDPBUSD.BCST 144(R9)(R10*1), Z17, Z12
@@ -3619,7 +3605,7 @@ block:
 	VPDPBUSD.BCST 144(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 144(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 144(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x03, 448(R8), Z17
+	VPSLLD        $0x03, 384(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 148(R9), Z17, Z11
 	VPDPBUSD.BCST 148(R9)(R10*1), Z17, Z12
@@ -3627,8 +3613,8 @@ block:
 	VPDPBUSD.BCST 148(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 148(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 148(R9)(R12*1), Z17, Z16
-	PREFETCHT0    8576(R8)
-	VPSRLD        $0x03, 448(R8), Z17
+	PREFETCHT0    8512(R8)
+	VPSRLD        $0x03, 384(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 152(R9), Z17, Z11
 	VPDPBUSD.BCST 152(R9)(R10*1), Z17, Z12
@@ -3636,7 +3622,7 @@ block:
 	VPDPBUSD.BCST 152(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 152(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 152(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 448(R8), Z17
+	VPSLLD        $0x01, 384(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 156(R9), Z17, Z11
 	VPDPBUSD.BCST 156(R9)(R10*1), Z17, Z12
@@ -3644,65 +3630,32 @@ block:
 	VPDPBUSD.BCST 156(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 156(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 156(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x01, 512(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 160(R9), Z17, Z11
-	VPDPBUSD.BCST 160(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 160(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 160(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 160(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 160(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x03, 512(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 164(R9), Z17, Z11
-	VPDPBUSD.BCST 164(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 164(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 164(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 164(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 164(R9)(R12*1), Z17, Z16
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 512(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 168(R9), Z17, Z11
-	VPDPBUSD.BCST 168(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 168(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 168(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 168(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 168(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 512(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 172(R9), Z17, Z11
-	VPDPBUSD.BCST 172(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 172(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 172(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 172(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 172(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x0c, (R8), Z10
+	VPSRLD        $0x08, (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   176(R9), Z10, Z17
+	VMULPS.BCST   160(R9), Z10, Z17
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z17, Z11, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z10, Z11
+	VMULPS.BCST   160(R9)(R10*1), Z10, Z11
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z10, Z11
+	VMULPS.BCST   160(R9)(R10*2), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z11, Z13, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z10, Z11
+	VMULPS.BCST   160(R9)(R11*1), Z10, Z11
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z11, Z14, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z10, Z11
+	VMULPS.BCST   160(R9)(R10*4), Z10, Z11
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z11, Z15, Z7
-	VMULPS.BCST   176(R9)(R12*1), Z10, Z10
+	VMULPS.BCST   160(R9)(R12*1), Z10, Z10
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z10, Z16, Z8
-	VPSLLD        $0x0c, (R8), Z10
+	VPSLLD        $0x10, (R8), Z10
 	VPSRAD        $0x1f, Z10, Z10
 	VPANDD        Z2, Z10, Z10
 
-	// sub-block 4, scale 0
+	// sub-block 3, scale 0
 	VPBROADCASTD  232(R9), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
@@ -3727,7 +3680,7 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPSRLD        $0x01, 576(R8), Z17
+	VPSRLD        $0x01, 448(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 192(R9), Z17, Z11
 	VPDPBUSD.BCST 192(R9)(R10*1), Z17, Z12
@@ -3735,9 +3688,7 @@ block:
 	VPDPBUSD.BCST 192(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 192(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 192(R9)(R12*1), Z17, Z16
-	PREFETCHT1    33280(R8)
-	PREFETCHT0    8704(R8)
-	VPSLLD        $0x03, 576(R8), Z17
+	VPSLLD        $0x03, 448(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 196(R9), Z17, Z11
 	VPDPBUSD.BCST 196(R9)(R10*1), Z17, Z12
@@ -3745,7 +3696,8 @@ block:
 	VPDPBUSD.BCST 196(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 196(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 196(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 576(R8), Z17
+	PREFETCHT0    8576(R8)
+	VPSRLD        $0x03, 448(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 200(R9), Z17, Z11
 	VPDPBUSD.BCST 200(R9)(R10*1), Z17, Z12
@@ -3753,7 +3705,7 @@ block:
 	VPDPBUSD.BCST 200(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 200(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 200(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 576(R8), Z17
+	VPSLLD        $0x01, 448(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 204(R9), Z17, Z11
 	VPDPBUSD.BCST 204(R9)(R10*1), Z17, Z12
@@ -3761,7 +3713,7 @@ block:
 	VPDPBUSD.BCST 204(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 204(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 204(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x01, 640(R8), Z17
+	VPSRLD        $0x01, 512(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 208(R9), Z17, Z11
 	VPDPBUSD.BCST 208(R9)(R10*1), Z17, Z12
@@ -3769,8 +3721,7 @@ block:
 	VPDPBUSD.BCST 208(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 208(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 208(R9)(R12*1), Z17, Z16
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 640(R8), Z17
+	VPSLLD        $0x03, 512(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 212(R9), Z17, Z11
 	VPDPBUSD.BCST 212(R9)(R10*1), Z17, Z12
@@ -3778,7 +3729,8 @@ block:
 	VPDPBUSD.BCST 212(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 212(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 212(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 640(R8), Z17
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 512(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 216(R9), Z17, Z11
 	VPDPBUSD.BCST 216(R9)(R10*1), Z17, Z12
@@ -3786,7 +3738,7 @@ block:
 	VPDPBUSD.BCST 216(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 216(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 216(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 640(R8), Z17
+	VPSLLD        $0x01, 512(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 220(R9), Z17, Z11
 	VPDPBUSD.BCST 220(R9)(R10*1), Z17, Z12
@@ -3794,7 +3746,7 @@ block:
 	VPDPBUSD.BCST 220(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 220(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 220(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x10, (R8), Z10
+	VPSRLD        $0x0c, (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z9, Z10, Z10
 	VMULPS.BCST   224(R9), Z10, Z17
@@ -3815,69 +3767,36 @@ block:
 	VMULPS.BCST   224(R9)(R12*1), Z10, Z10
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z10, Z16, Z8
-	VPSLLD        $0x08, (R8), Z10
+	VPSLLD        $0x0c, (R8), Z10
 	VPSRAD        $0x1f, Z10, Z10
 	VPANDD        Z2, Z10, Z10
 
-	// sub-block 5, scale 0
-	VPBROADCASTD  280(R9), Z11
+	// sub-block 4, scale 0
+	VPBROADCASTD  296(R9), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  280(R9)(R10*1), Z12
+	VPBROADCASTD  296(R9)(R10*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  280(R9)(R10*2), Z13
+	VPBROADCASTD  296(R9)(R10*2), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  280(R9)(R11*1), Z14
+	VPBROADCASTD  296(R9)(R11*1), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  280(R9)(R10*4), Z15
+	VPBROADCASTD  296(R9)(R10*4), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  280(R9)(R12*1), Z16
+	VPBROADCASTD  296(R9)(R12*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPSRLD        $0x01, 704(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 240(R9), Z17, Z11
-	VPDPBUSD.BCST 240(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 240(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 240(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 240(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 240(R9)(R12*1), Z17, Z16
-	PREFETCHT0    8832(R8)
-	VPSLLD        $0x03, 704(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 244(R9), Z17, Z11
-	VPDPBUSD.BCST 244(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 244(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 244(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 244(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 244(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 704(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 248(R9), Z17, Z11
-	VPDPBUSD.BCST 248(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 248(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 248(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 248(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 248(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 704(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 252(R9), Z17, Z11
-	VPDPBUSD.BCST 252(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 252(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 252(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 252(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 252(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x01, 768(R8), Z17
+	VPSRLD        $0x01, 576(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 256(R9), Z17, Z11
 	VPDPBUSD.BCST 256(R9)(R10*1), Z17, Z12
@@ -3885,8 +3804,9 @@ block:
 	VPDPBUSD.BCST 256(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 256(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 256(R9)(R12*1), Z17, Z16
-	PREFETCHT0    8896(R8)
-	VPSLLD        $0x03, 768(R8), Z17
+	PREFETCHT1    33280(R8)
+	PREFETCHT0    8704(R8)
+	VPSLLD        $0x03, 576(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 260(R9), Z17, Z11
 	VPDPBUSD.BCST 260(R9)(R10*1), Z17, Z12
@@ -3894,7 +3814,7 @@ block:
 	VPDPBUSD.BCST 260(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 260(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 260(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 768(R8), Z17
+	VPSRLD        $0x03, 576(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 264(R9), Z17, Z11
 	VPDPBUSD.BCST 264(R9)(R10*1), Z17, Z12
@@ -3902,7 +3822,7 @@ block:
 	VPDPBUSD.BCST 264(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 264(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 264(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 768(R8), Z17
+	VPSLLD        $0x01, 576(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 268(R9), Z17, Z11
 	VPDPBUSD.BCST 268(R9)(R10*1), Z17, Z12
@@ -3910,175 +3830,123 @@ block:
 	VPDPBUSD.BCST 268(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 268(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 268(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x14, (R8), Z10
+	VPSRLD        $0x01, 640(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 272(R9), Z17, Z11
+	VPDPBUSD.BCST 272(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 272(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 272(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 272(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 272(R9)(R12*1), Z17, Z16
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 640(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 276(R9), Z17, Z11
+	VPDPBUSD.BCST 276(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 276(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 276(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 276(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 276(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x03, 640(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 280(R9), Z17, Z11
+	VPDPBUSD.BCST 280(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 280(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 280(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 280(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 280(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x01, 640(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 284(R9), Z17, Z11
+	VPDPBUSD.BCST 284(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 284(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 284(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 284(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 284(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x10, (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   272(R9), Z10, Z17
+	VMULPS.BCST   288(R9), Z10, Z17
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z17, Z11, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z10, Z11
+	VMULPS.BCST   288(R9)(R10*1), Z10, Z11
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z10, Z11
+	VMULPS.BCST   288(R9)(R10*2), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z11, Z13, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z10, Z11
+	VMULPS.BCST   288(R9)(R11*1), Z10, Z11
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z11, Z14, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z10, Z11
+	VMULPS.BCST   288(R9)(R10*4), Z10, Z11
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z11, Z15, Z7
-	VMULPS.BCST   272(R9)(R12*1), Z10, Z10
+	VMULPS.BCST   288(R9)(R12*1), Z10, Z10
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z10, Z16, Z8
-	VPSLLD        $0x04, (R8), Z10
+	VPSLLD        $0x08, (R8), Z10
 	VPSRAD        $0x1f, Z10, Z10
 	VPANDD        Z2, Z10, Z10
 
-	// sub-block 6, scale 0
-	VPBROADCASTD  328(R9), Z11
+	// sub-block 5, scale 0
+	VPBROADCASTD  360(R9), Z11
 	VPSRAD        $0x07, Z11, Z12
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  328(R9)(R10*1), Z12
+	VPBROADCASTD  360(R9)(R10*1), Z12
 	VPSRAD        $0x07, Z12, Z13
 	VPSRAD        $0x04, Z12, Z12
 	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  328(R9)(R10*2), Z13
+	VPBROADCASTD  360(R9)(R10*2), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  328(R9)(R11*1), Z14
+	VPBROADCASTD  360(R9)(R11*1), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  328(R9)(R10*4), Z15
+	VPBROADCASTD  360(R9)(R10*4), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  328(R9)(R12*1), Z16
+	VPBROADCASTD  360(R9)(R12*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	PREFETCHT1    33536(R8)
-	PREFETCHT0    8960(R8)
-	VPSRLD        $0x01, 832(R8), Z17
+	VPSRLD        $0x01, 704(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 288(R9), Z17, Z11
-	VPDPBUSD.BCST 288(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 288(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 288(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 288(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 288(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x03, 832(R8), Z17
+	VPDPBUSD.BCST 320(R9), Z17, Z11
+	VPDPBUSD.BCST 320(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 320(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 320(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 320(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 320(R9)(R12*1), Z17, Z16
+	PREFETCHT0    8832(R8)
+	VPSLLD        $0x03, 704(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 292(R9), Z17, Z11
-	VPDPBUSD.BCST 292(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 292(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 292(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 292(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 292(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 832(R8), Z17
+	VPDPBUSD.BCST 324(R9), Z17, Z11
+	VPDPBUSD.BCST 324(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 324(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 324(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 324(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 324(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x03, 704(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 296(R9), Z17, Z11
-	VPDPBUSD.BCST 296(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 296(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 296(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 296(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 296(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 832(R8), Z17
+	VPDPBUSD.BCST 328(R9), Z17, Z11
+	VPDPBUSD.BCST 328(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 328(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 328(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 328(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 328(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x01, 704(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 300(R9), Z17, Z11
-	VPDPBUSD.BCST 300(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 300(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 300(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 300(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 300(R9)(R12*1), Z17, Z16
-	PREFETCHT0    9024(R8)
-	VPSRLD        $0x01, 896(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 304(R9), Z17, Z11
-	VPDPBUSD.BCST 304(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 304(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 304(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 304(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 304(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x03, 896(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 308(R9), Z17, Z11
-	VPDPBUSD.BCST 308(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 308(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 308(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 308(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 308(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 896(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 312(R9), Z17, Z11
-	VPDPBUSD.BCST 312(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 312(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 312(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 312(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 312(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 896(R8), Z17
-	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 316(R9), Z17, Z11
-	VPDPBUSD.BCST 316(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 316(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 316(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 316(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 316(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x18, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   320(R9), Z10, Z17
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z17, Z11, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z7
-	VMULPS.BCST   320(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z10, Z16, Z8
-	VMOVDQU32     (R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  376(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  376(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  376(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  376(R9)(R11*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  376(R9)(R10*4), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  376(R9)(R12*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	PREFETCHT0    9088(R8)
-	VPSRLD        $0x01, 960(R8), Z17
+	VPDPBUSD.BCST 332(R9), Z17, Z11
+	VPDPBUSD.BCST 332(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 332(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 332(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 332(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 332(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x01, 768(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 336(R9), Z17, Z11
 	VPDPBUSD.BCST 336(R9)(R10*1), Z17, Z12
@@ -4086,7 +3954,8 @@ block:
 	VPDPBUSD.BCST 336(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 336(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 336(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x03, 960(R8), Z17
+	PREFETCHT0    8896(R8)
+	VPSLLD        $0x03, 768(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 340(R9), Z17, Z11
 	VPDPBUSD.BCST 340(R9)(R10*1), Z17, Z12
@@ -4094,7 +3963,7 @@ block:
 	VPDPBUSD.BCST 340(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 340(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 340(R9)(R12*1), Z17, Z16
-	VPSRLD        $0x03, 960(R8), Z17
+	VPSRLD        $0x03, 768(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 344(R9), Z17, Z11
 	VPDPBUSD.BCST 344(R9)(R10*1), Z17, Z12
@@ -4102,7 +3971,7 @@ block:
 	VPDPBUSD.BCST 344(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 344(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 344(R9)(R12*1), Z17, Z16
-	VPSLLD        $0x01, 960(R8), Z17
+	VPSLLD        $0x01, 768(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
 	VPDPBUSD.BCST 348(R9), Z17, Z11
 	VPDPBUSD.BCST 348(R9)(R10*1), Z17, Z12
@@ -4110,63 +3979,263 @@ block:
 	VPDPBUSD.BCST 348(R9)(R11*1), Z17, Z14
 	VPDPBUSD.BCST 348(R9)(R10*4), Z17, Z15
 	VPDPBUSD.BCST 348(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x14, (R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z9, Z10, Z10
+	VMULPS.BCST   352(R9), Z10, Z17
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z17, Z11, Z3
+	VMULPS.BCST   352(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z4
+	VMULPS.BCST   352(R9)(R10*2), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z5
+	VMULPS.BCST   352(R9)(R11*1), Z10, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z6
+	VMULPS.BCST   352(R9)(R10*4), Z10, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z7
+	VMULPS.BCST   352(R9)(R12*1), Z10, Z10
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z10, Z16, Z8
+	VPSLLD        $0x04, (R8), Z10
+	VPSRAD        $0x1f, Z10, Z10
+	VPANDD        Z2, Z10, Z10
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  424(R9), Z11
+	VPSRAD        $0x07, Z11, Z12
+	VPSRAD        $0x04, Z11, Z11
+	VPADDD        Z12, Z11, Z11
+	VPBROADCASTD  424(R9)(R10*1), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPBROADCASTD  424(R9)(R10*2), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  424(R9)(R11*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPBROADCASTD  424(R9)(R10*4), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  424(R9)(R12*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	PREFETCHT1    33536(R8)
+	PREFETCHT0    8960(R8)
+	VPSRLD        $0x01, 832(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 384(R9), Z17, Z11
+	VPDPBUSD.BCST 384(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 384(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 384(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 384(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 384(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x03, 832(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 388(R9), Z17, Z11
+	VPDPBUSD.BCST 388(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 388(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 388(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 388(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 388(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x03, 832(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 392(R9), Z17, Z11
+	VPDPBUSD.BCST 392(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 392(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 392(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 392(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 392(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x01, 832(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 396(R9), Z17, Z11
+	VPDPBUSD.BCST 396(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 396(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 396(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 396(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 396(R9)(R12*1), Z17, Z16
+	PREFETCHT0    9024(R8)
+	VPSRLD        $0x01, 896(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 400(R9), Z17, Z11
+	VPDPBUSD.BCST 400(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 400(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 400(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 400(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 400(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x03, 896(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 404(R9), Z17, Z11
+	VPDPBUSD.BCST 404(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 404(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 404(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 404(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 404(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x03, 896(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 408(R9), Z17, Z11
+	VPDPBUSD.BCST 408(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 408(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 408(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 408(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 408(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x01, 896(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 412(R9), Z17, Z11
+	VPDPBUSD.BCST 412(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 412(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 412(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 412(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 412(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x18, (R8), Z10
+	VPERMPS       Z0, Z10, Z10
+	VMULPS        Z9, Z10, Z10
+	VMULPS.BCST   416(R9), Z10, Z17
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z17, Z11, Z3
+	VMULPS.BCST   416(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z4
+	VMULPS.BCST   416(R9)(R10*2), Z10, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z5
+	VMULPS.BCST   416(R9)(R11*1), Z10, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z6
+	VMULPS.BCST   416(R9)(R10*4), Z10, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z7
+	VMULPS.BCST   416(R9)(R12*1), Z10, Z10
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z10, Z16, Z8
+	VMOVDQU32     (R8), Z10
+	VPSRAD        $0x1f, Z10, Z10
+	VPANDD        Z2, Z10, Z10
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  488(R9), Z11
+	VPSRAD        $0x07, Z11, Z12
+	VPSRAD        $0x04, Z11, Z11
+	VPADDD        Z12, Z11, Z11
+	VPBROADCASTD  488(R9)(R10*1), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPBROADCASTD  488(R9)(R10*2), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  488(R9)(R11*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPBROADCASTD  488(R9)(R10*4), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  488(R9)(R12*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	PREFETCHT0    9088(R8)
+	VPSRLD        $0x01, 960(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 448(R9), Z17, Z11
+	VPDPBUSD.BCST 448(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 448(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 448(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 448(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 448(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x03, 960(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 452(R9), Z17, Z11
+	VPDPBUSD.BCST 452(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 452(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 452(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 452(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 452(R9)(R12*1), Z17, Z16
+	VPSRLD        $0x03, 960(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 456(R9), Z17, Z11
+	VPDPBUSD.BCST 456(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 456(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 456(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 456(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 456(R9)(R12*1), Z17, Z16
+	VPSLLD        $0x01, 960(R8), Z17
+	VPTERNLOGD    $0xea, Z10, Z1, Z17
+	VPDPBUSD.BCST 460(R9), Z17, Z11
+	VPDPBUSD.BCST 460(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 460(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 460(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 460(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 460(R9)(R12*1), Z17, Z16
 	PREFETCHT0    9152(R8)
 	VPSRLD        $0x01, 1024(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 352(R9), Z17, Z11
-	VPDPBUSD.BCST 352(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 352(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 352(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 352(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 352(R9)(R12*1), Z17, Z16
+	VPDPBUSD.BCST 464(R9), Z17, Z11
+	VPDPBUSD.BCST 464(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 464(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 464(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 464(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 464(R9)(R12*1), Z17, Z16
 	VPSLLD        $0x03, 1024(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 356(R9), Z17, Z11
-	VPDPBUSD.BCST 356(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 356(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 356(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 356(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 356(R9)(R12*1), Z17, Z16
+	VPDPBUSD.BCST 468(R9), Z17, Z11
+	VPDPBUSD.BCST 468(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 468(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 468(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 468(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 468(R9)(R12*1), Z17, Z16
 	VPSRLD        $0x03, 1024(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 360(R9), Z17, Z11
-	VPDPBUSD.BCST 360(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 360(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 360(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 360(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 360(R9)(R12*1), Z17, Z16
+	VPDPBUSD.BCST 472(R9), Z17, Z11
+	VPDPBUSD.BCST 472(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 472(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 472(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 472(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 472(R9)(R12*1), Z17, Z16
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x01, 1024(R8), Z17
 	VPTERNLOGD    $0xea, Z10, Z1, Z17
-	VPDPBUSD.BCST 364(R9), Z17, Z11
-	VPDPBUSD.BCST 364(R9)(R10*1), Z17, Z12
-	VPDPBUSD.BCST 364(R9)(R10*2), Z17, Z13
-	VPDPBUSD.BCST 364(R9)(R11*1), Z17, Z14
-	VPDPBUSD.BCST 364(R9)(R10*4), Z17, Z15
-	VPDPBUSD.BCST 364(R9)(R12*1), Z17, Z16
+	VPDPBUSD.BCST 476(R9), Z17, Z11
+	VPDPBUSD.BCST 476(R9)(R10*1), Z17, Z12
+	VPDPBUSD.BCST 476(R9)(R10*2), Z17, Z13
+	VPDPBUSD.BCST 476(R9)(R11*1), Z17, Z14
+	VPDPBUSD.BCST 476(R9)(R10*4), Z17, Z15
+	VPDPBUSD.BCST 476(R9)(R12*1), Z17, Z16
 	VPSRLD        $0x1c, (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   368(R9), Z10, Z9
+	VMULPS.BCST   480(R9), Z10, Z9
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z10, Z9
+	VMULPS.BCST   480(R9)(R10*1), Z10, Z9
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z10, Z9
+	VMULPS.BCST   480(R9)(R10*2), Z10, Z9
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z9, Z13, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z10, Z9
+	VMULPS.BCST   480(R9)(R11*1), Z10, Z9
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z9, Z14, Z6
-	VMULPS.BCST   368(R9)(R10*4), Z10, Z9
+	VMULPS.BCST   480(R9)(R10*4), Z10, Z9
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z9, Z15, Z7
-	VMULPS.BCST   368(R9)(R12*1), Z10, Z9
+	VMULPS.BCST   480(R9)(R12*1), Z10, Z9
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z9, Z16, Z8
-	ADDQ          $0x00000180, R9
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
 	DECQ          R13
@@ -4375,80 +4444,39 @@ block:
 	VPANDD        Z2, Z12, Z12
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R9), Z13
+	VPBROADCASTD  104(R9), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  88(R9)(R10*1), Z14
+	VPBROADCASTD  104(R9)(R10*1), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  88(R9)(R10*2), Z15
+	VPBROADCASTD  104(R9)(R10*2), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  88(R9)(R11*1), Z16
+	VPBROADCASTD  104(R9)(R11*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  88(R9)(R10*4), Z17
+	VPBROADCASTD  104(R9)(R10*4), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  88(R9)(R12*1), Z18
+	VPBROADCASTD  104(R9)(R12*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  88(R13), Z19
+	VPBROADCASTD  104(R13), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  88(R13)(R10*1), Z20
+	VPBROADCASTD  104(R13)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
 	VPSRLD        $0x01, 192(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 48(R9), Z21, Z13
-	VPDPBUSD.BCST 48(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 48(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 48(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 48(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 48(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 48(R13), Z21, Z19
-	VPDPBUSD.BCST 48(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x03, 192(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 52(R9), Z21, Z13
-	VPDPBUSD.BCST 52(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 52(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 52(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 52(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 52(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 52(R13), Z21, Z19
-	VPDPBUSD.BCST 52(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 192(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 56(R9), Z21, Z13
-	VPDPBUSD.BCST 56(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 56(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 56(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 56(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 56(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 56(R13), Z21, Z19
-	VPDPBUSD.BCST 56(R13)(R10*1), Z21, Z20
-	PREFETCHT0    8320(R8)
-	VPSLLD        $0x01, 192(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 60(R9), Z21, Z13
-	VPDPBUSD.BCST 60(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 60(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 60(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 60(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 60(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 60(R13), Z21, Z19
-	VPDPBUSD.BCST 60(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x01, 256(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 64(R9), Z21, Z13
 	VPDPBUSD.BCST 64(R9)(R10*1), Z21, Z14
@@ -4458,7 +4486,7 @@ block:
 	VPDPBUSD.BCST 64(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 64(R13), Z21, Z19
 	VPDPBUSD.BCST 64(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x03, 256(R8), Z21
+	VPSLLD        $0x03, 192(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 68(R9), Z21, Z13
 	VPDPBUSD.BCST 68(R9)(R10*1), Z21, Z14
@@ -4468,7 +4496,7 @@ block:
 	VPDPBUSD.BCST 68(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 68(R13), Z21, Z19
 	VPDPBUSD.BCST 68(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 256(R8), Z21
+	VPSRLD        $0x03, 192(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 72(R9), Z21, Z13
 	VPDPBUSD.BCST 72(R9)(R10*1), Z21, Z14
@@ -4478,8 +4506,8 @@ block:
 	VPDPBUSD.BCST 72(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 72(R13), Z21, Z19
 	VPDPBUSD.BCST 72(R13)(R10*1), Z21, Z20
-	PREFETCHT0    8384(R8)
-	VPSLLD        $0x01, 256(R8), Z21
+	PREFETCHT0    8320(R8)
+	VPSLLD        $0x01, 192(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 76(R9), Z21, Z13
 	VPDPBUSD.BCST 76(R9)(R10*1), Z21, Z14
@@ -4489,31 +4517,72 @@ block:
 	VPDPBUSD.BCST 76(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 76(R13), Z21, Z19
 	VPDPBUSD.BCST 76(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x01, 256(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 80(R9), Z21, Z13
+	VPDPBUSD.BCST 80(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 80(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 80(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 80(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 80(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 80(R13), Z21, Z19
+	VPDPBUSD.BCST 80(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x03, 256(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 84(R9), Z21, Z13
+	VPDPBUSD.BCST 84(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 84(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 84(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 84(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 84(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 84(R13), Z21, Z19
+	VPDPBUSD.BCST 84(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x03, 256(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 88(R9), Z21, Z13
+	VPDPBUSD.BCST 88(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 88(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 88(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 88(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 88(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 88(R13), Z21, Z19
+	VPDPBUSD.BCST 88(R13)(R10*1), Z21, Z20
+	PREFETCHT0    8384(R8)
+	VPSLLD        $0x01, 256(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 92(R9), Z21, Z13
+	VPDPBUSD.BCST 92(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 92(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 92(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 92(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 92(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 92(R13), Z21, Z19
+	VPDPBUSD.BCST 92(R13)(R10*1), Z21, Z20
 	VPSRLD        $0x04, (R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   80(R9), Z12, Z21
+	VMULPS.BCST   96(R9), Z12, Z21
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z21, Z13, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z12, Z13
+	VMULPS.BCST   96(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z12, Z13
+	VMULPS.BCST   96(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z13, Z15, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z12, Z13
+	VMULPS.BCST   96(R9)(R11*1), Z12, Z13
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z13, Z16, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z12, Z13
+	VMULPS.BCST   96(R9)(R10*4), Z12, Z13
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   80(R9)(R12*1), Z12, Z13
+	VMULPS.BCST   96(R9)(R12*1), Z12, Z13
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   80(R13), Z12, Z13
+	VMULPS.BCST   96(R13), Z12, Z13
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   80(R13)(R10*1), Z12, Z12
+	VMULPS.BCST   96(R13)(R10*1), Z12, Z12
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z12, Z20, Z10
 	VPSLLD        $0x14, (R8), Z12
@@ -4521,186 +4590,81 @@ block:
 	VPANDD        Z2, Z12, Z12
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R9), Z13
+	VPBROADCASTD  168(R9), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  136(R9)(R10*1), Z14
+	VPBROADCASTD  168(R9)(R10*1), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  136(R9)(R10*2), Z15
+	VPBROADCASTD  168(R9)(R10*2), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  136(R9)(R11*1), Z16
+	VPBROADCASTD  168(R9)(R11*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  136(R9)(R10*4), Z17
+	VPBROADCASTD  168(R9)(R10*4), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  136(R9)(R12*1), Z18
+	VPBROADCASTD  168(R9)(R12*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  136(R13), Z19
+	VPBROADCASTD  168(R13), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  136(R13)(R10*1), Z20
+	VPBROADCASTD  168(R13)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
 	VPSRLD        $0x01, 320(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 96(R9), Z21, Z13
-	VPDPBUSD.BCST 96(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 96(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 96(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 96(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 96(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 96(R13), Z21, Z19
-	VPDPBUSD.BCST 96(R13)(R10*1), Z21, Z20
+	VPDPBUSD.BCST 128(R9), Z21, Z13
+	VPDPBUSD.BCST 128(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 128(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 128(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 128(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 128(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 128(R13), Z21, Z19
+	VPDPBUSD.BCST 128(R13)(R10*1), Z21, Z20
 	VPSLLD        $0x03, 320(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 100(R9), Z21, Z13
-	VPDPBUSD.BCST 100(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 100(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 100(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 100(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 100(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 100(R13), Z21, Z19
-	VPDPBUSD.BCST 100(R13)(R10*1), Z21, Z20
+	VPDPBUSD.BCST 132(R9), Z21, Z13
+	VPDPBUSD.BCST 132(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 132(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 132(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 132(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 132(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 132(R13), Z21, Z19
+	VPDPBUSD.BCST 132(R13)(R10*1), Z21, Z20
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
 	VPSRLD        $0x03, 320(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 104(R9), Z21, Z13
-	VPDPBUSD.BCST 104(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 104(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 104(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 104(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 104(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 104(R13), Z21, Z19
-	VPDPBUSD.BCST 104(R13)(R10*1), Z21, Z20
+	VPDPBUSD.BCST 136(R9), Z21, Z13
+	VPDPBUSD.BCST 136(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 136(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 136(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 136(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 136(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 136(R13), Z21, Z19
+	VPDPBUSD.BCST 136(R13)(R10*1), Z21, Z20
 	VPSLLD        $0x01, 320(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 108(R9), Z21, Z13
-	VPDPBUSD.BCST 108(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 108(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 108(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 108(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 108(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 108(R13), Z21, Z19
-	VPDPBUSD.BCST 108(R13)(R10*1), Z21, Z20
+	VPDPBUSD.BCST 140(R9), Z21, Z13
+	VPDPBUSD.BCST 140(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 140(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 140(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 140(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 140(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 140(R13), Z21, Z19
+	VPDPBUSD.BCST 140(R13)(R10*1), Z21, Z20
 	VPSRLD        $0x01, 384(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 112(R9), Z21, Z13
-	VPDPBUSD.BCST 112(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 112(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 112(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 112(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 112(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 112(R13), Z21, Z19
-	VPDPBUSD.BCST 112(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x03, 384(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 116(R9), Z21, Z13
-	VPDPBUSD.BCST 116(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 116(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 116(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 116(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 116(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 116(R13), Z21, Z19
-	VPDPBUSD.BCST 116(R13)(R10*1), Z21, Z20
-	PREFETCHT0    8512(R8)
-	VPSRLD        $0x03, 384(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 120(R9), Z21, Z13
-	VPDPBUSD.BCST 120(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 120(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 120(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 120(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 120(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 120(R13), Z21, Z19
-	VPDPBUSD.BCST 120(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 384(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 124(R9), Z21, Z13
-	VPDPBUSD.BCST 124(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 124(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 124(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 124(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 124(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 124(R13), Z21, Z19
-	VPDPBUSD.BCST 124(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x08, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   128(R9), Z12, Z21
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z21, Z13, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z13, Z15, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   128(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   128(R13), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   128(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VPSLLD        $0x10, (R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  184(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  184(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  184(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  184(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  184(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  184(R9)(R12*1), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  184(R13), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  184(R13)(R10*1), Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPSRLD        $0x01, 448(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 144(R9), Z21, Z13
 	VPDPBUSD.BCST 144(R9)(R10*1), Z21, Z14
@@ -4710,7 +4674,7 @@ block:
 	VPDPBUSD.BCST 144(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 144(R13), Z21, Z19
 	VPDPBUSD.BCST 144(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x03, 448(R8), Z21
+	VPSLLD        $0x03, 384(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 148(R9), Z21, Z13
 	VPDPBUSD.BCST 148(R9)(R10*1), Z21, Z14
@@ -4720,8 +4684,8 @@ block:
 	VPDPBUSD.BCST 148(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 148(R13), Z21, Z19
 	VPDPBUSD.BCST 148(R13)(R10*1), Z21, Z20
-	PREFETCHT0    8576(R8)
-	VPSRLD        $0x03, 448(R8), Z21
+	PREFETCHT0    8512(R8)
+	VPSRLD        $0x03, 384(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 152(R9), Z21, Z13
 	VPDPBUSD.BCST 152(R9)(R10*1), Z21, Z14
@@ -4731,7 +4695,7 @@ block:
 	VPDPBUSD.BCST 152(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 152(R13), Z21, Z19
 	VPDPBUSD.BCST 152(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 448(R8), Z21
+	VPSLLD        $0x01, 384(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 156(R9), Z21, Z13
 	VPDPBUSD.BCST 156(R9)(R10*1), Z21, Z14
@@ -4741,79 +4705,38 @@ block:
 	VPDPBUSD.BCST 156(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 156(R13), Z21, Z19
 	VPDPBUSD.BCST 156(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x01, 512(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 160(R9), Z21, Z13
-	VPDPBUSD.BCST 160(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 160(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 160(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 160(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 160(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 160(R13), Z21, Z19
-	VPDPBUSD.BCST 160(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x03, 512(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 164(R9), Z21, Z13
-	VPDPBUSD.BCST 164(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 164(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 164(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 164(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 164(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 164(R13), Z21, Z19
-	VPDPBUSD.BCST 164(R13)(R10*1), Z21, Z20
-	PREFETCHT0    8640(R8)
-	VPSRLD        $0x03, 512(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 168(R9), Z21, Z13
-	VPDPBUSD.BCST 168(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 168(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 168(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 168(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 168(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 168(R13), Z21, Z19
-	VPDPBUSD.BCST 168(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 512(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 172(R9), Z21, Z13
-	VPDPBUSD.BCST 172(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 172(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 172(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 172(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 172(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 172(R13), Z21, Z19
-	VPDPBUSD.BCST 172(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x0c, (R8), Z12
+	VPSRLD        $0x08, (R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   176(R9), Z12, Z21
+	VMULPS.BCST   160(R9), Z12, Z21
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z21, Z13, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z12, Z13
+	VMULPS.BCST   160(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z12, Z13
+	VMULPS.BCST   160(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z13, Z15, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z12, Z13
+	VMULPS.BCST   160(R9)(R11*1), Z12, Z13
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z13, Z16, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z12, Z13
+	VMULPS.BCST   160(R9)(R10*4), Z12, Z13
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   176(R9)(R12*1), Z12, Z13
+	VMULPS.BCST   160(R9)(R12*1), Z12, Z13
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   176(R13), Z12, Z13
+	VMULPS.BCST   160(R13), Z12, Z13
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   176(R13)(R10*1), Z12, Z12
+	VMULPS.BCST   160(R13)(R10*1), Z12, Z12
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z12, Z20, Z10
-	VPSLLD        $0x0c, (R8), Z12
+	VPSLLD        $0x10, (R8), Z12
 	VPSRAD        $0x1f, Z12, Z12
 	VPANDD        Z2, Z12, Z12
 
-	// sub-block 4, scale 0
+	// sub-block 3, scale 0
 	VPBROADCASTD  232(R9), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
@@ -4846,7 +4769,7 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPSRLD        $0x01, 576(R8), Z21
+	VPSRLD        $0x01, 448(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 192(R9), Z21, Z13
 	VPDPBUSD.BCST 192(R9)(R10*1), Z21, Z14
@@ -4856,9 +4779,7 @@ block:
 	VPDPBUSD.BCST 192(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 192(R13), Z21, Z19
 	VPDPBUSD.BCST 192(R13)(R10*1), Z21, Z20
-	PREFETCHT1    33280(R8)
-	PREFETCHT0    8704(R8)
-	VPSLLD        $0x03, 576(R8), Z21
+	VPSLLD        $0x03, 448(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 196(R9), Z21, Z13
 	VPDPBUSD.BCST 196(R9)(R10*1), Z21, Z14
@@ -4868,7 +4789,8 @@ block:
 	VPDPBUSD.BCST 196(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 196(R13), Z21, Z19
 	VPDPBUSD.BCST 196(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 576(R8), Z21
+	PREFETCHT0    8576(R8)
+	VPSRLD        $0x03, 448(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 200(R9), Z21, Z13
 	VPDPBUSD.BCST 200(R9)(R10*1), Z21, Z14
@@ -4878,7 +4800,7 @@ block:
 	VPDPBUSD.BCST 200(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 200(R13), Z21, Z19
 	VPDPBUSD.BCST 200(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 576(R8), Z21
+	VPSLLD        $0x01, 448(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 204(R9), Z21, Z13
 	VPDPBUSD.BCST 204(R9)(R10*1), Z21, Z14
@@ -4888,7 +4810,7 @@ block:
 	VPDPBUSD.BCST 204(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 204(R13), Z21, Z19
 	VPDPBUSD.BCST 204(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x01, 640(R8), Z21
+	VPSRLD        $0x01, 512(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 208(R9), Z21, Z13
 	VPDPBUSD.BCST 208(R9)(R10*1), Z21, Z14
@@ -4898,8 +4820,7 @@ block:
 	VPDPBUSD.BCST 208(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 208(R13), Z21, Z19
 	VPDPBUSD.BCST 208(R13)(R10*1), Z21, Z20
-	PREFETCHT0    8768(R8)
-	VPSLLD        $0x03, 640(R8), Z21
+	VPSLLD        $0x03, 512(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 212(R9), Z21, Z13
 	VPDPBUSD.BCST 212(R9)(R10*1), Z21, Z14
@@ -4909,7 +4830,8 @@ block:
 	VPDPBUSD.BCST 212(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 212(R13), Z21, Z19
 	VPDPBUSD.BCST 212(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 640(R8), Z21
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x03, 512(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 216(R9), Z21, Z13
 	VPDPBUSD.BCST 216(R9)(R10*1), Z21, Z14
@@ -4919,7 +4841,7 @@ block:
 	VPDPBUSD.BCST 216(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 216(R13), Z21, Z19
 	VPDPBUSD.BCST 216(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 640(R8), Z21
+	VPSLLD        $0x01, 512(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 220(R9), Z21, Z13
 	VPDPBUSD.BCST 220(R9)(R10*1), Z21, Z14
@@ -4929,7 +4851,7 @@ block:
 	VPDPBUSD.BCST 220(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 220(R13), Z21, Z19
 	VPDPBUSD.BCST 220(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x10, (R8), Z12
+	VPSRLD        $0x0c, (R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z11, Z12, Z12
 	VMULPS.BCST   224(R9), Z12, Z21
@@ -4956,85 +4878,44 @@ block:
 	VMULPS.BCST   224(R13)(R10*1), Z12, Z12
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z12, Z20, Z10
-	VPSLLD        $0x08, (R8), Z12
+	VPSLLD        $0x0c, (R8), Z12
 	VPSRAD        $0x1f, Z12, Z12
 	VPANDD        Z2, Z12, Z12
 
-	// sub-block 5, scale 0
-	VPBROADCASTD  280(R9), Z13
+	// sub-block 4, scale 0
+	VPBROADCASTD  296(R9), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  280(R9)(R10*1), Z14
+	VPBROADCASTD  296(R9)(R10*1), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  280(R9)(R10*2), Z15
+	VPBROADCASTD  296(R9)(R10*2), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  280(R9)(R11*1), Z16
+	VPBROADCASTD  296(R9)(R11*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  280(R9)(R10*4), Z17
+	VPBROADCASTD  296(R9)(R10*4), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  280(R9)(R12*1), Z18
+	VPBROADCASTD  296(R9)(R12*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  280(R13), Z19
+	VPBROADCASTD  296(R13), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  280(R13)(R10*1), Z20
+	VPBROADCASTD  296(R13)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPSRLD        $0x01, 704(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 240(R9), Z21, Z13
-	VPDPBUSD.BCST 240(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 240(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 240(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 240(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 240(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 240(R13), Z21, Z19
-	VPDPBUSD.BCST 240(R13)(R10*1), Z21, Z20
-	PREFETCHT0    8832(R8)
-	VPSLLD        $0x03, 704(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 244(R9), Z21, Z13
-	VPDPBUSD.BCST 244(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 244(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 244(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 244(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 244(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 244(R13), Z21, Z19
-	VPDPBUSD.BCST 244(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 704(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 248(R9), Z21, Z13
-	VPDPBUSD.BCST 248(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 248(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 248(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 248(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 248(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 248(R13), Z21, Z19
-	VPDPBUSD.BCST 248(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 704(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 252(R9), Z21, Z13
-	VPDPBUSD.BCST 252(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 252(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 252(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 252(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 252(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 252(R13), Z21, Z19
-	VPDPBUSD.BCST 252(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x01, 768(R8), Z21
+	VPSRLD        $0x01, 576(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 256(R9), Z21, Z13
 	VPDPBUSD.BCST 256(R9)(R10*1), Z21, Z14
@@ -5044,8 +4925,9 @@ block:
 	VPDPBUSD.BCST 256(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 256(R13), Z21, Z19
 	VPDPBUSD.BCST 256(R13)(R10*1), Z21, Z20
-	PREFETCHT0    8896(R8)
-	VPSLLD        $0x03, 768(R8), Z21
+	PREFETCHT1    33280(R8)
+	PREFETCHT0    8704(R8)
+	VPSLLD        $0x03, 576(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 260(R9), Z21, Z13
 	VPDPBUSD.BCST 260(R9)(R10*1), Z21, Z14
@@ -5055,7 +4937,7 @@ block:
 	VPDPBUSD.BCST 260(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 260(R13), Z21, Z19
 	VPDPBUSD.BCST 260(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 768(R8), Z21
+	VPSRLD        $0x03, 576(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 264(R9), Z21, Z13
 	VPDPBUSD.BCST 264(R9)(R10*1), Z21, Z14
@@ -5065,7 +4947,7 @@ block:
 	VPDPBUSD.BCST 264(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 264(R13), Z21, Z19
 	VPDPBUSD.BCST 264(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 768(R8), Z21
+	VPSLLD        $0x01, 576(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 268(R9), Z21, Z13
 	VPDPBUSD.BCST 268(R9)(R10*1), Z21, Z14
@@ -5075,219 +4957,153 @@ block:
 	VPDPBUSD.BCST 268(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 268(R13), Z21, Z19
 	VPDPBUSD.BCST 268(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x14, (R8), Z12
+	VPSRLD        $0x01, 640(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 272(R9), Z21, Z13
+	VPDPBUSD.BCST 272(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 272(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 272(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 272(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 272(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 272(R13), Z21, Z19
+	VPDPBUSD.BCST 272(R13)(R10*1), Z21, Z20
+	PREFETCHT0    8768(R8)
+	VPSLLD        $0x03, 640(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 276(R9), Z21, Z13
+	VPDPBUSD.BCST 276(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 276(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 276(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 276(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 276(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 276(R13), Z21, Z19
+	VPDPBUSD.BCST 276(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x03, 640(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 280(R9), Z21, Z13
+	VPDPBUSD.BCST 280(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 280(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 280(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 280(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 280(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 280(R13), Z21, Z19
+	VPDPBUSD.BCST 280(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x01, 640(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 284(R9), Z21, Z13
+	VPDPBUSD.BCST 284(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 284(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 284(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 284(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 284(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 284(R13), Z21, Z19
+	VPDPBUSD.BCST 284(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x10, (R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   272(R9), Z12, Z21
+	VMULPS.BCST   288(R9), Z12, Z21
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z21, Z13, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z12, Z13
+	VMULPS.BCST   288(R9)(R10*1), Z12, Z13
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z12, Z13
+	VMULPS.BCST   288(R9)(R10*2), Z12, Z13
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z13, Z15, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z12, Z13
+	VMULPS.BCST   288(R9)(R11*1), Z12, Z13
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z13, Z16, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z12, Z13
+	VMULPS.BCST   288(R9)(R10*4), Z12, Z13
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   272(R9)(R12*1), Z12, Z13
+	VMULPS.BCST   288(R9)(R12*1), Z12, Z13
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   272(R13), Z12, Z13
+	VMULPS.BCST   288(R13), Z12, Z13
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   272(R13)(R10*1), Z12, Z12
+	VMULPS.BCST   288(R13)(R10*1), Z12, Z12
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z12, Z20, Z10
-	VPSLLD        $0x04, (R8), Z12
+	VPSLLD        $0x08, (R8), Z12
 	VPSRAD        $0x1f, Z12, Z12
 	VPANDD        Z2, Z12, Z12
 
-	// sub-block 6, scale 0
-	VPBROADCASTD  328(R9), Z13
+	// sub-block 5, scale 0
+	VPBROADCASTD  360(R9), Z13
 	VPSRAD        $0x07, Z13, Z14
 	VPSRAD        $0x04, Z13, Z13
 	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  328(R9)(R10*1), Z14
+	VPBROADCASTD  360(R9)(R10*1), Z14
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  328(R9)(R10*2), Z15
+	VPBROADCASTD  360(R9)(R10*2), Z15
 	VPSRAD        $0x07, Z15, Z16
 	VPSRAD        $0x04, Z15, Z15
 	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  328(R9)(R11*1), Z16
+	VPBROADCASTD  360(R9)(R11*1), Z16
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  328(R9)(R10*4), Z17
+	VPBROADCASTD  360(R9)(R10*4), Z17
 	VPSRAD        $0x07, Z17, Z18
 	VPSRAD        $0x04, Z17, Z17
 	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  328(R9)(R12*1), Z18
+	VPBROADCASTD  360(R9)(R12*1), Z18
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  328(R13), Z19
+	VPBROADCASTD  360(R13), Z19
 	VPSRAD        $0x07, Z19, Z20
 	VPSRAD        $0x04, Z19, Z19
 	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  328(R13)(R10*1), Z20
+	VPBROADCASTD  360(R13)(R10*1), Z20
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	PREFETCHT1    33536(R8)
-	PREFETCHT0    8960(R8)
-	VPSRLD        $0x01, 832(R8), Z21
+	VPSRLD        $0x01, 704(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 288(R9), Z21, Z13
-	VPDPBUSD.BCST 288(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 288(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 288(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 288(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 288(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 288(R13), Z21, Z19
-	VPDPBUSD.BCST 288(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x03, 832(R8), Z21
+	VPDPBUSD.BCST 320(R9), Z21, Z13
+	VPDPBUSD.BCST 320(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 320(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 320(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 320(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 320(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 320(R13), Z21, Z19
+	VPDPBUSD.BCST 320(R13)(R10*1), Z21, Z20
+	PREFETCHT0    8832(R8)
+	VPSLLD        $0x03, 704(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 292(R9), Z21, Z13
-	VPDPBUSD.BCST 292(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 292(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 292(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 292(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 292(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 292(R13), Z21, Z19
-	VPDPBUSD.BCST 292(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 832(R8), Z21
+	VPDPBUSD.BCST 324(R9), Z21, Z13
+	VPDPBUSD.BCST 324(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 324(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 324(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 324(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 324(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 324(R13), Z21, Z19
+	VPDPBUSD.BCST 324(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x03, 704(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 296(R9), Z21, Z13
-	VPDPBUSD.BCST 296(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 296(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 296(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 296(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 296(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 296(R13), Z21, Z19
-	VPDPBUSD.BCST 296(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 832(R8), Z21
+	VPDPBUSD.BCST 328(R9), Z21, Z13
+	VPDPBUSD.BCST 328(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 328(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 328(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 328(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 328(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 328(R13), Z21, Z19
+	VPDPBUSD.BCST 328(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x01, 704(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 300(R9), Z21, Z13
-	VPDPBUSD.BCST 300(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 300(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 300(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 300(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 300(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 300(R13), Z21, Z19
-	VPDPBUSD.BCST 300(R13)(R10*1), Z21, Z20
-	PREFETCHT0    9024(R8)
-	VPSRLD        $0x01, 896(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 304(R9), Z21, Z13
-	VPDPBUSD.BCST 304(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 304(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 304(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 304(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 304(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 304(R13), Z21, Z19
-	VPDPBUSD.BCST 304(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x03, 896(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 308(R9), Z21, Z13
-	VPDPBUSD.BCST 308(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 308(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 308(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 308(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 308(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 308(R13), Z21, Z19
-	VPDPBUSD.BCST 308(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 896(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 312(R9), Z21, Z13
-	VPDPBUSD.BCST 312(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 312(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 312(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 312(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 312(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 312(R13), Z21, Z19
-	VPDPBUSD.BCST 312(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 896(R8), Z21
-	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 316(R9), Z21, Z13
-	VPDPBUSD.BCST 316(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 316(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 316(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 316(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 316(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 316(R13), Z21, Z19
-	VPDPBUSD.BCST 316(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x18, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   320(R9), Z12, Z21
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z21, Z13, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z13, Z15, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   320(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   320(R13), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   320(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VMOVDQU32     (R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  376(R9), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  376(R9)(R10*1), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  376(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  376(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  376(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  376(R9)(R12*1), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  376(R13), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  376(R13)(R10*1), Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	PREFETCHT0    9088(R8)
-	VPSRLD        $0x01, 960(R8), Z21
+	VPDPBUSD.BCST 332(R9), Z21, Z13
+	VPDPBUSD.BCST 332(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 332(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 332(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 332(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 332(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 332(R13), Z21, Z19
+	VPDPBUSD.BCST 332(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x01, 768(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 336(R9), Z21, Z13
 	VPDPBUSD.BCST 336(R9)(R10*1), Z21, Z14
@@ -5297,7 +5113,8 @@ block:
 	VPDPBUSD.BCST 336(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 336(R13), Z21, Z19
 	VPDPBUSD.BCST 336(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x03, 960(R8), Z21
+	PREFETCHT0    8896(R8)
+	VPSLLD        $0x03, 768(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 340(R9), Z21, Z13
 	VPDPBUSD.BCST 340(R9)(R10*1), Z21, Z14
@@ -5307,7 +5124,7 @@ block:
 	VPDPBUSD.BCST 340(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 340(R13), Z21, Z19
 	VPDPBUSD.BCST 340(R13)(R10*1), Z21, Z20
-	VPSRLD        $0x03, 960(R8), Z21
+	VPSRLD        $0x03, 768(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 344(R9), Z21, Z13
 	VPDPBUSD.BCST 344(R9)(R10*1), Z21, Z14
@@ -5317,7 +5134,7 @@ block:
 	VPDPBUSD.BCST 344(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 344(R13), Z21, Z19
 	VPDPBUSD.BCST 344(R13)(R10*1), Z21, Z20
-	VPSLLD        $0x01, 960(R8), Z21
+	VPSLLD        $0x01, 768(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
 	VPDPBUSD.BCST 348(R9), Z21, Z13
 	VPDPBUSD.BCST 348(R9)(R10*1), Z21, Z14
@@ -5327,78 +5144,330 @@ block:
 	VPDPBUSD.BCST 348(R9)(R12*1), Z21, Z18
 	VPDPBUSD.BCST 348(R13), Z21, Z19
 	VPDPBUSD.BCST 348(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x14, (R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z11, Z12, Z12
+	VMULPS.BCST   352(R9), Z12, Z21
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z21, Z13, Z3
+	VMULPS.BCST   352(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z13, Z14, Z4
+	VMULPS.BCST   352(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z5
+	VMULPS.BCST   352(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z6
+	VMULPS.BCST   352(R9)(R10*4), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z7
+	VMULPS.BCST   352(R9)(R12*1), Z12, Z13
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z13, Z18, Z8
+	VMULPS.BCST   352(R13), Z12, Z13
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z13, Z19, Z9
+	VMULPS.BCST   352(R13)(R10*1), Z12, Z12
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z12, Z20, Z10
+	VPSLLD        $0x04, (R8), Z12
+	VPSRAD        $0x1f, Z12, Z12
+	VPANDD        Z2, Z12, Z12
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  424(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  424(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPBROADCASTD  424(R9)(R10*2), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  424(R9)(R11*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  424(R9)(R10*4), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  424(R9)(R12*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  424(R13), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  424(R13)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	PREFETCHT1    33536(R8)
+	PREFETCHT0    8960(R8)
+	VPSRLD        $0x01, 832(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 384(R9), Z21, Z13
+	VPDPBUSD.BCST 384(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 384(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 384(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 384(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 384(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 384(R13), Z21, Z19
+	VPDPBUSD.BCST 384(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x03, 832(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 388(R9), Z21, Z13
+	VPDPBUSD.BCST 388(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 388(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 388(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 388(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 388(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 388(R13), Z21, Z19
+	VPDPBUSD.BCST 388(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x03, 832(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 392(R9), Z21, Z13
+	VPDPBUSD.BCST 392(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 392(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 392(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 392(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 392(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 392(R13), Z21, Z19
+	VPDPBUSD.BCST 392(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x01, 832(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 396(R9), Z21, Z13
+	VPDPBUSD.BCST 396(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 396(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 396(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 396(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 396(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 396(R13), Z21, Z19
+	VPDPBUSD.BCST 396(R13)(R10*1), Z21, Z20
+	PREFETCHT0    9024(R8)
+	VPSRLD        $0x01, 896(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 400(R9), Z21, Z13
+	VPDPBUSD.BCST 400(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 400(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 400(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 400(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 400(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 400(R13), Z21, Z19
+	VPDPBUSD.BCST 400(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x03, 896(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 404(R9), Z21, Z13
+	VPDPBUSD.BCST 404(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 404(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 404(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 404(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 404(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 404(R13), Z21, Z19
+	VPDPBUSD.BCST 404(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x03, 896(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 408(R9), Z21, Z13
+	VPDPBUSD.BCST 408(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 408(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 408(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 408(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 408(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 408(R13), Z21, Z19
+	VPDPBUSD.BCST 408(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x01, 896(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 412(R9), Z21, Z13
+	VPDPBUSD.BCST 412(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 412(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 412(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 412(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 412(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 412(R13), Z21, Z19
+	VPDPBUSD.BCST 412(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x18, (R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z11, Z12, Z12
+	VMULPS.BCST   416(R9), Z12, Z21
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z21, Z13, Z3
+	VMULPS.BCST   416(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z13, Z14, Z4
+	VMULPS.BCST   416(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z5
+	VMULPS.BCST   416(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z6
+	VMULPS.BCST   416(R9)(R10*4), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z7
+	VMULPS.BCST   416(R9)(R12*1), Z12, Z13
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z13, Z18, Z8
+	VMULPS.BCST   416(R13), Z12, Z13
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z13, Z19, Z9
+	VMULPS.BCST   416(R13)(R10*1), Z12, Z12
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z12, Z20, Z10
+	VMOVDQU32     (R8), Z12
+	VPSRAD        $0x1f, Z12, Z12
+	VPANDD        Z2, Z12, Z12
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  488(R9), Z13
+	VPSRAD        $0x07, Z13, Z14
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z14, Z13, Z13
+	VPBROADCASTD  488(R9)(R10*1), Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPBROADCASTD  488(R9)(R10*2), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  488(R9)(R11*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  488(R9)(R10*4), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  488(R9)(R12*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  488(R13), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  488(R13)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	PREFETCHT0    9088(R8)
+	VPSRLD        $0x01, 960(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 448(R9), Z21, Z13
+	VPDPBUSD.BCST 448(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 448(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 448(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 448(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 448(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 448(R13), Z21, Z19
+	VPDPBUSD.BCST 448(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x03, 960(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 452(R9), Z21, Z13
+	VPDPBUSD.BCST 452(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 452(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 452(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 452(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 452(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 452(R13), Z21, Z19
+	VPDPBUSD.BCST 452(R13)(R10*1), Z21, Z20
+	VPSRLD        $0x03, 960(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 456(R9), Z21, Z13
+	VPDPBUSD.BCST 456(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 456(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 456(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 456(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 456(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 456(R13), Z21, Z19
+	VPDPBUSD.BCST 456(R13)(R10*1), Z21, Z20
+	VPSLLD        $0x01, 960(R8), Z21
+	VPTERNLOGD    $0xea, Z12, Z1, Z21
+	VPDPBUSD.BCST 460(R9), Z21, Z13
+	VPDPBUSD.BCST 460(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 460(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 460(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 460(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 460(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 460(R13), Z21, Z19
+	VPDPBUSD.BCST 460(R13)(R10*1), Z21, Z20
 	PREFETCHT0    9152(R8)
 	VPSRLD        $0x01, 1024(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 352(R9), Z21, Z13
-	VPDPBUSD.BCST 352(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 352(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 352(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 352(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 352(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 352(R13), Z21, Z19
-	VPDPBUSD.BCST 352(R13)(R10*1), Z21, Z20
+	VPDPBUSD.BCST 464(R9), Z21, Z13
+	VPDPBUSD.BCST 464(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 464(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 464(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 464(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 464(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 464(R13), Z21, Z19
+	VPDPBUSD.BCST 464(R13)(R10*1), Z21, Z20
 	VPSLLD        $0x03, 1024(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 356(R9), Z21, Z13
-	VPDPBUSD.BCST 356(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 356(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 356(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 356(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 356(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 356(R13), Z21, Z19
-	VPDPBUSD.BCST 356(R13)(R10*1), Z21, Z20
+	VPDPBUSD.BCST 468(R9), Z21, Z13
+	VPDPBUSD.BCST 468(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 468(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 468(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 468(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 468(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 468(R13), Z21, Z19
+	VPDPBUSD.BCST 468(R13)(R10*1), Z21, Z20
 	VPSRLD        $0x03, 1024(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 360(R9), Z21, Z13
-	VPDPBUSD.BCST 360(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 360(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 360(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 360(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 360(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 360(R13), Z21, Z19
-	VPDPBUSD.BCST 360(R13)(R10*1), Z21, Z20
+	VPDPBUSD.BCST 472(R9), Z21, Z13
+	VPDPBUSD.BCST 472(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 472(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 472(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 472(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 472(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 472(R13), Z21, Z19
+	VPDPBUSD.BCST 472(R13)(R10*1), Z21, Z20
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
 	VPSLLD        $0x01, 1024(R8), Z21
 	VPTERNLOGD    $0xea, Z12, Z1, Z21
-	VPDPBUSD.BCST 364(R9), Z21, Z13
-	VPDPBUSD.BCST 364(R9)(R10*1), Z21, Z14
-	VPDPBUSD.BCST 364(R9)(R10*2), Z21, Z15
-	VPDPBUSD.BCST 364(R9)(R11*1), Z21, Z16
-	VPDPBUSD.BCST 364(R9)(R10*4), Z21, Z17
-	VPDPBUSD.BCST 364(R9)(R12*1), Z21, Z18
-	VPDPBUSD.BCST 364(R13), Z21, Z19
-	VPDPBUSD.BCST 364(R13)(R10*1), Z21, Z20
+	VPDPBUSD.BCST 476(R9), Z21, Z13
+	VPDPBUSD.BCST 476(R9)(R10*1), Z21, Z14
+	VPDPBUSD.BCST 476(R9)(R10*2), Z21, Z15
+	VPDPBUSD.BCST 476(R9)(R11*1), Z21, Z16
+	VPDPBUSD.BCST 476(R9)(R10*4), Z21, Z17
+	VPDPBUSD.BCST 476(R9)(R12*1), Z21, Z18
+	VPDPBUSD.BCST 476(R13), Z21, Z19
+	VPDPBUSD.BCST 476(R13)(R10*1), Z21, Z20
 	VPSRLD        $0x1c, (R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   368(R9), Z12, Z11
+	VMULPS.BCST   480(R9), Z12, Z11
 	VCVTDQ2PS     Z13, Z13
 	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z12, Z11
+	VMULPS.BCST   480(R9)(R10*1), Z12, Z11
 	VCVTDQ2PS     Z14, Z14
 	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z12, Z11
+	VMULPS.BCST   480(R9)(R10*2), Z12, Z11
 	VCVTDQ2PS     Z15, Z15
 	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z12, Z11
+	VMULPS.BCST   480(R9)(R11*1), Z12, Z11
 	VCVTDQ2PS     Z16, Z16
 	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   368(R9)(R10*4), Z12, Z11
+	VMULPS.BCST   480(R9)(R10*4), Z12, Z11
 	VCVTDQ2PS     Z17, Z17
 	VFMADD231PS   Z11, Z17, Z7
-	VMULPS.BCST   368(R9)(R12*1), Z12, Z11
+	VMULPS.BCST   480(R9)(R12*1), Z12, Z11
 	VCVTDQ2PS     Z18, Z18
 	VFMADD231PS   Z11, Z18, Z8
-	VMULPS.BCST   368(R13), Z12, Z11
+	VMULPS.BCST   480(R13), Z12, Z11
 	VCVTDQ2PS     Z19, Z19
 	VFMADD231PS   Z11, Z19, Z9
-	VMULPS.BCST   368(R13)(R10*1), Z12, Z11
+	VMULPS.BCST   480(R13)(R10*1), Z12, Z11
 	VCVTDQ2PS     Z20, Z20
 	VFMADD231PS   Z11, Z20, Z10
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x00000180, R13
+	ADDQ          $0x00000200, R9
+	ADDQ          $0x00000200, R13
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
 	DECQ          R14
@@ -5794,3 +5863,177 @@ DATA dwords_avx512vnni_77777777<>+52(SB)/4, $0x77777777
 DATA dwords_avx512vnni_77777777<>+56(SB)/4, $0x77777777
 DATA dwords_avx512vnni_77777777<>+60(SB)/4, $0x77777777
 GLOBL dwords_avx512vnni_77777777<>(SB), RODATA|NOPTR, $64
+
+// func Expand_sums_iq1_sx16_q8x_1x32_avx512vnni(a *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·Expand_sums_iq1_sx16_q8x_1x32_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ         a+0(FP), AX
+	MOVQ         40(AX), CX
+	MOVQ         56(AX), DX
+	MOVQ         32(AX), AX
+	VPXOR        X0, X0, X0
+	VBROADCASTSS dwords_avx512vnni_bf800000<>+0(SB), X1
+
+each:
+	VMOVDQU (CX), Y2
+	VMOVDQU 32(CX), X3
+	VMOVDQU Y2, (DX)
+	VMOVDQU X3, 32(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X2
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X2, X2
+	VPSRAD       $0x07, X2, X2
+	VCVTDQ2PS    X2, X2
+	VBROADCASTSS dwords_avx512vnni_00000000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X2
+	VMOVDQU      X2, 48(DX)
+	VMOVDQU      48(CX), Y2
+	VMOVDQU      80(CX), X3
+	VMOVDQU      Y2, 64(DX)
+	VMOVDQU      X3, 96(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X2
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X2, X2
+	VPSRAD       $0x07, X2, X2
+	VCVTDQ2PS    X2, X2
+	VBROADCASTSS dwords_avx512vnni_00000000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X2
+	VMOVDQU      X2, 112(DX)
+	VMOVDQU      96(CX), Y2
+	VMOVDQU      128(CX), X3
+	VMOVDQU      Y2, 128(DX)
+	VMOVDQU      X3, 160(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X2
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X2, X2
+	VPSRAD       $0x07, X2, X2
+	VCVTDQ2PS    X2, X2
+	VBROADCASTSS dwords_avx512vnni_00000000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X2
+	VMOVDQU      X2, 176(DX)
+	VMOVDQU      144(CX), Y2
+	VMOVDQU      176(CX), X3
+	VMOVDQU      Y2, 192(DX)
+	VMOVDQU      X3, 224(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X2
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X2, X2
+	VPSRAD       $0x07, X2, X2
+	VCVTDQ2PS    X2, X2
+	VBROADCASTSS dwords_avx512vnni_00000000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X2
+	VMOVDQU      X2, 240(DX)
+	VMOVDQU      192(CX), Y2
+	VMOVDQU      224(CX), X3
+	VMOVDQU      Y2, 256(DX)
+	VMOVDQU      X3, 288(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X2
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X2, X2
+	VPSRAD       $0x07, X2, X2
+	VCVTDQ2PS    X2, X2
+	VBROADCASTSS dwords_avx512vnni_00000000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X2
+	VMOVDQU      X2, 304(DX)
+	VMOVDQU      240(CX), Y2
+	VMOVDQU      272(CX), X3
+	VMOVDQU      Y2, 320(DX)
+	VMOVDQU      X3, 352(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X2
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X2, X2
+	VPSRAD       $0x07, X2, X2
+	VCVTDQ2PS    X2, X2
+	VBROADCASTSS dwords_avx512vnni_00000000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X2
+	VMOVDQU      X2, 368(DX)
+	VMOVDQU      288(CX), Y2
+	VMOVDQU      320(CX), X3
+	VMOVDQU      Y2, 384(DX)
+	VMOVDQU      X3, 416(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X2
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X2, X2
+	VPSRAD       $0x07, X2, X2
+	VCVTDQ2PS    X2, X2
+	VBROADCASTSS dwords_avx512vnni_00000000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X2
+	VMOVDQU      X2, 432(DX)
+	VMOVDQU      336(CX), Y2
+	VMOVDQU      368(CX), X3
+	VMOVDQU      Y2, 448(DX)
+	VMOVDQU      X3, 480(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X3, X2
+	VPSHUFD      $0xb0, X3, X3
+	VPBLENDD     $0x0c, X3, X0, X3
+	VPSUBD       X3, X2, X2
+	VPSRAD       $0x07, X2, X2
+	VCVTDQ2PS    X2, X2
+	VBROADCASTSS dwords_avx512vnni_00000000<>+0(SB), X3
+	VFMADD213PS  X3, X1, X2
+	VMOVDQU      X2, 496(DX)
+	ADDQ         $0x00000180, CX
+	ADDQ         $0x00000200, DX
+	DECQ         AX
+	JNZ          each
+	VZEROUPPER
+	RET
+
+DATA dwords_avx512vnni_bf800000<>+0(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+4(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+8(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+12(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+16(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+20(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+24(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+28(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+32(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+36(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+40(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+44(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+48(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+52(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+56(SB)/4, $0xbf800000
+DATA dwords_avx512vnni_bf800000<>+60(SB)/4, $0xbf800000
+GLOBL dwords_avx512vnni_bf800000<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_00000000<>+0(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+4(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+8(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+12(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+16(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+20(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+24(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+28(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+32(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+36(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+40(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+44(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+48(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+52(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+56(SB)/4, $0x00000000
+DATA dwords_avx512vnni_00000000<>+60(SB)/4, $0x00000000
+GLOBL dwords_avx512vnni_00000000<>(SB), RODATA|NOPTR, $64

@@ -5,549 +5,449 @@
 #include "textflag.h"
 
 // func Gemv_iq2_xxsx16_q8x_16x1_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, MMX+
-TEXT ·Gemv_iq2_xxsx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq2_xxsx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	MOVQ      (AX), BX
 	MOVQ      8(AX), SI
 	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_01010101<>+0(SB), Z2
-	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z4
-	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z5
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z6
-	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z7
-	VMOVDQU32 dwords_avx512vnni_20202020<>+0(SB), Z8
-	VMOVDQU32 book_iq2_xxs_00_avx512vnni<>+0(SB), Z9
-	VMOVDQU32 book_iq2_xxs_01_avx512vnni<>+0(SB), Z10
-	VMOVDQU32 book_iq2_xxs_02_avx512vnni<>+0(SB), Z11
-	VMOVDQU32 book_iq2_xxs_03_avx512vnni<>+0(SB), Z12
-	VMOVDQU32 book_iq2_xxs_10_avx512vnni<>+0(SB), Z13
-	VMOVDQU32 book_iq2_xxs_11_avx512vnni<>+0(SB), Z14
-	VMOVDQU32 book_iq2_xxs_12_avx512vnni<>+0(SB), Z15
-	VMOVDQU32 book_iq2_xxs_13_avx512vnni<>+0(SB), Z16
-	VMOVDQU32 order_iq2_xxsx16_avx512vnni<>+0(SB), Y17
-	LEAQ      (SP), R9
-	ADDQ      $0x1f, R9
-	ANDQ      $-32, R9
+	VMOVDQU32 dwords_avx512vnni_40404040<>+0(SB), Z1
+	VMOVDQU32 codes_iq2_pair_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 codes_iq2_pair_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 codes_iq2_pair_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 codes_iq2_pair_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z6
+	VMOVDQU32 dwords_avx512vnni_03030303<>+0(SB), Z7
+	VMOVDQU32 book_iq2_xxs_00_avx512vnni<>+0(SB), Z8
+	VMOVDQU32 book_iq2_xxs_01_avx512vnni<>+0(SB), Z9
+	VMOVDQU32 book_iq2_xxs_02_avx512vnni<>+0(SB), Z10
+	VMOVDQU32 book_iq2_xxs_03_avx512vnni<>+0(SB), Z11
+	VMOVDQU32 book_iq2_xxs_10_avx512vnni<>+0(SB), Z12
+	VMOVDQU32 book_iq2_xxs_11_avx512vnni<>+0(SB), Z13
+	VMOVDQU32 book_iq2_xxs_12_avx512vnni<>+0(SB), Z14
+	VMOVDQU32 book_iq2_xxs_13_avx512vnni<>+0(SB), Z15
+	VMOVDQU32 dwords_avx512vnni_4b400000<>+0(SB), Z16
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, R8
-	MOVQ   40(AX), R10
-	MOVQ   48(AX), R11
-	MOVQ   32(AX), R11
-	VPXORD Z18, Z18, Z18
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	MOVQ   32(AX), R10
+	VPXORD Z17, Z17, Z17
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Z19
-	VMOVDQU32  128(R8), Z20
-	VPSRLD     $0x02, Z20, Z21
-	VMOVDQU32  64(R8), Z22
-	VPADDB     Z22, Z22, Z23
-	VPMOVB2M   Z22, K2
-	VPMOVB2M   Z23, K1
-	VPERMB     Z9, Z22, Z23
-	VPERMB     Z10, Z22, K1, Z23
-	VPERMB     Z11, Z22, Z24
-	VPERMB     Z12, Z22, K1, Z24
-	VMOVDQU8   Z24, K2, Z23
-	VPERMB     Z13, Z22, Z24
-	VPERMB     Z14, Z22, K1, Z24
-	VPERMB     Z15, Z22, Z25
-	VPERMB     Z16, Z22, K1, Z25
-	VMOVDQU8   Z25, K2, Z24
-	VPERMB     (R10), Y17, Y22
-	VMOVDQU32  Y22, (R9)
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Z18
 
-	// sub-block 0, scale 0
-	VPBROADCASTD  40(R10), Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z4, Z20, Z25
-	VPERMB        Z3, Z25, Z25
-	VPDPBUSD.BCST (R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z8, Z20, Z25
-	VPERMB        Z7, Z25, Z25
-	VPDPBUSD.BCST 4(R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z2, Z20, Z25
-	VPERMB        Z1, Z25, Z25
-	VPDPBUSD.BCST 8(R9), Z25, Z22
+	// sub-block 0
+	VMOVDQU32     128(R8), Z19
+	VPSRLD        $0x02, Z19, Z20
+	VMOVDQU32     64(R8), Z21
+	VPMOVB2M      Z21, K2
+	VPTESTMB      Z1, Z21, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z21, Z22
+	VPERMB        Z9, Z21, K1, Z22
+	VPERMB        Z10, Z21, K2, Z22
+	VPERMB        Z11, Z21, K3, Z22
+	VPERMB        Z12, Z21, Z23
+	VPERMB        Z13, Z21, K1, Z23
+	VPERMB        Z14, Z21, K2, Z23
+	VPERMB        Z15, Z21, K3, Z23
+	VMOVDQA32     Z16, Z21
+	VMOVDQA32     Z22, Z25
+	VPTERNLOGD    $0xd8, Z6, Z19, Z25
+	VPERMB        Z2, Z25, Z24
+	VPDPBUSD.BCST (R9), Z24, Z21
+	VPERMB        Z3, Z25, Z24
+	VPDPBUSD.BCST 4(R9), Z24, Z21
+	VPSRLD        $0x02, Z22, Z22
+	VPTERNLOGD    $0xd8, Z7, Z19, Z22
+	VPERMB        Z4, Z22, Z19
+	VPDPBUSD.BCST 8(R9), Z19, Z21
 	PREFETCHT1    32768(R8)
 	PREFETCHT0    8192(R8)
-	VPSRLD        $0x02, Z23, Z23
-	VPTERNLOGD    $0xd8, Z6, Z20, Z23
-	VPERMB        Z5, Z23, Z23
-	VPDPBUSD.BCST 12(R9), Z23, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z4, Z21, Z20
-	VPERMB        Z3, Z20, Z20
-	VPDPBUSD.BCST 16(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z8, Z21, Z20
-	VPERMB        Z7, Z20, Z20
-	VPDPBUSD.BCST 20(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z2, Z21, Z20
-	VPERMB        Z1, Z20, Z20
-	VPDPBUSD.BCST 24(R9), Z20, Z22
+	VPERMB        Z5, Z22, Z19
+	VPDPBUSD.BCST 12(R9), Z19, Z21
+	VMOVDQA32     Z23, Z22
+	VPTERNLOGD    $0xd8, Z6, Z20, Z22
+	VPERMB        Z2, Z22, Z19
+	VPDPBUSD.BCST 16(R9), Z19, Z21
+	VPERMB        Z3, Z22, Z19
+	VPDPBUSD.BCST 20(R9), Z19, Z21
+	VPSRLD        $0x02, Z23, Z19
+	VPTERNLOGD    $0xd8, Z7, Z20, Z19
+	VPERMB        Z4, Z19, Z20
+	VPDPBUSD.BCST 24(R9), Z20, Z21
 	PREFETCHT0    8256(R8)
-	VPSRLD        $0x02, Z24, Z20
-	VPTERNLOGD    $0xd8, Z6, Z21, Z20
-	VPERMB        Z5, Z20, Z20
-	VPDPBUSD.BCST 28(R9), Z20, Z22
-	VMOVDQU32     (R8), Z20
-	VPERMPS       Z0, Z20, Z20
-	VMULPS        Z19, Z20, Z20
-	VMULPS.BCST   32(R10), Z20, Z20
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z20, Z22, Z18
-	VMOVDQU32     256(R8), Z20
-	VPSRLD        $0x02, Z20, Z21
-	VMOVDQU32     192(R8), Z22
-	VPADDB        Z22, Z22, Z23
-	VPMOVB2M      Z22, K2
-	VPMOVB2M      Z23, K1
-	VPERMB        Z9, Z22, Z23
-	VPERMB        Z10, Z22, K1, Z23
-	VPERMB        Z11, Z22, Z24
-	VPERMB        Z12, Z22, K1, Z24
-	VMOVDQU8      Z24, K2, Z23
-	VPERMB        Z13, Z22, Z24
-	VPERMB        Z14, Z22, K1, Z24
-	VPERMB        Z15, Z22, Z25
-	VPERMB        Z16, Z22, K1, Z25
-	VMOVDQU8      Z25, K2, Z24
-	VPERMB        48(R10), Y17, Y22
-	VMOVDQU32     Y22, (R9)
+	VPERMB        Z5, Z19, Z19
+	VPDPBUSD.BCST 28(R9), Z19, Z21
+	VSUBPS.BCST   48(R9), Z21, Z21
+	VMOVDQU32     (R8), Z19
+	VPERMPS       Z0, Z19, Z19
+	VMULPS        Z18, Z19, Z19
+	VMULPS.BCST   32(R9), Z19, Z19
+	VFMADD231PS   Z19, Z21, Z17
 
-	// sub-block 1, scale 0
-	VPBROADCASTD  88(R10), Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z4, Z20, Z25
-	VPERMB        Z3, Z25, Z25
-	VPDPBUSD.BCST (R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z8, Z20, Z25
-	VPERMB        Z7, Z25, Z25
-	VPDPBUSD.BCST 4(R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z2, Z20, Z25
-	VPERMB        Z1, Z25, Z25
-	VPDPBUSD.BCST 8(R9), Z25, Z22
+	// sub-block 1
+	VMOVDQU32     256(R8), Z19
+	VPSRLD        $0x02, Z19, Z20
+	VMOVDQU32     192(R8), Z21
+	VPMOVB2M      Z21, K2
+	VPTESTMB      Z1, Z21, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z21, Z22
+	VPERMB        Z9, Z21, K1, Z22
+	VPERMB        Z10, Z21, K2, Z22
+	VPERMB        Z11, Z21, K3, Z22
+	VPERMB        Z12, Z21, Z23
+	VPERMB        Z13, Z21, K1, Z23
+	VPERMB        Z14, Z21, K2, Z23
+	VPERMB        Z15, Z21, K3, Z23
+	VMOVDQA32     Z16, Z21
+	VMOVDQA32     Z22, Z25
+	VPTERNLOGD    $0xd8, Z6, Z19, Z25
+	VPERMB        Z2, Z25, Z24
+	VPDPBUSD.BCST 64(R9), Z24, Z21
+	VPERMB        Z3, Z25, Z24
+	VPDPBUSD.BCST 68(R9), Z24, Z21
+	VPSRLD        $0x02, Z22, Z22
+	VPTERNLOGD    $0xd8, Z7, Z19, Z22
+	VPERMB        Z4, Z22, Z19
+	VPDPBUSD.BCST 72(R9), Z19, Z21
 	PREFETCHT0    8320(R8)
-	VPSRLD        $0x02, Z23, Z23
-	VPTERNLOGD    $0xd8, Z6, Z20, Z23
-	VPERMB        Z5, Z23, Z23
-	VPDPBUSD.BCST 12(R9), Z23, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z4, Z21, Z20
-	VPERMB        Z3, Z20, Z20
-	VPDPBUSD.BCST 16(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z8, Z21, Z20
-	VPERMB        Z7, Z20, Z20
-	VPDPBUSD.BCST 20(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z2, Z21, Z20
-	VPERMB        Z1, Z20, Z20
-	VPDPBUSD.BCST 24(R9), Z20, Z22
+	VPERMB        Z5, Z22, Z19
+	VPDPBUSD.BCST 76(R9), Z19, Z21
+	VMOVDQA32     Z23, Z22
+	VPTERNLOGD    $0xd8, Z6, Z20, Z22
+	VPERMB        Z2, Z22, Z19
+	VPDPBUSD.BCST 80(R9), Z19, Z21
+	VPERMB        Z3, Z22, Z19
+	VPDPBUSD.BCST 84(R9), Z19, Z21
+	VPSRLD        $0x02, Z23, Z19
+	VPTERNLOGD    $0xd8, Z7, Z20, Z19
+	VPERMB        Z4, Z19, Z20
+	VPDPBUSD.BCST 88(R9), Z20, Z21
 	PREFETCHT0    8384(R8)
-	VPSRLD        $0x02, Z24, Z20
-	VPTERNLOGD    $0xd8, Z6, Z21, Z20
-	VPERMB        Z5, Z20, Z20
-	VPDPBUSD.BCST 28(R9), Z20, Z22
-	VPSRLD        $0x04, (R8), Z20
-	VPERMPS       Z0, Z20, Z20
-	VMULPS        Z19, Z20, Z20
-	VMULPS.BCST   80(R10), Z20, Z20
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z20, Z22, Z18
-	VMOVDQU32     384(R8), Z20
-	VPSRLD        $0x02, Z20, Z21
-	VMOVDQU32     320(R8), Z22
-	VPADDB        Z22, Z22, Z23
-	VPMOVB2M      Z22, K2
-	VPMOVB2M      Z23, K1
-	VPERMB        Z9, Z22, Z23
-	VPERMB        Z10, Z22, K1, Z23
-	VPERMB        Z11, Z22, Z24
-	VPERMB        Z12, Z22, K1, Z24
-	VMOVDQU8      Z24, K2, Z23
-	VPERMB        Z13, Z22, Z24
-	VPERMB        Z14, Z22, K1, Z24
-	VPERMB        Z15, Z22, Z25
-	VPERMB        Z16, Z22, K1, Z25
-	VMOVDQU8      Z25, K2, Z24
-	VPERMB        96(R10), Y17, Y22
-	VMOVDQU32     Y22, (R9)
+	VPERMB        Z5, Z19, Z19
+	VPDPBUSD.BCST 92(R9), Z19, Z21
+	VSUBPS.BCST   112(R9), Z21, Z21
+	VPSRLD        $0x04, (R8), Z19
+	VPERMPS       Z0, Z19, Z19
+	VMULPS        Z18, Z19, Z19
+	VMULPS.BCST   96(R9), Z19, Z19
+	VFMADD231PS   Z19, Z21, Z17
 
-	// sub-block 2, scale 0
-	VPBROADCASTD  136(R10), Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z4, Z20, Z25
-	VPERMB        Z3, Z25, Z25
-	VPDPBUSD.BCST (R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z8, Z20, Z25
-	VPERMB        Z7, Z25, Z25
-	VPDPBUSD.BCST 4(R9), Z25, Z22
+	// sub-block 2
+	VMOVDQU32     384(R8), Z19
+	VPSRLD        $0x02, Z19, Z20
+	VMOVDQU32     320(R8), Z21
+	VPMOVB2M      Z21, K2
+	VPTESTMB      Z1, Z21, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z21, Z22
+	VPERMB        Z9, Z21, K1, Z22
+	VPERMB        Z10, Z21, K2, Z22
+	VPERMB        Z11, Z21, K3, Z22
+	VPERMB        Z12, Z21, Z23
+	VPERMB        Z13, Z21, K1, Z23
+	VPERMB        Z14, Z21, K2, Z23
+	VPERMB        Z15, Z21, K3, Z23
+	VMOVDQA32     Z16, Z21
+	VMOVDQA32     Z22, Z25
+	VPTERNLOGD    $0xd8, Z6, Z19, Z25
+	VPERMB        Z2, Z25, Z24
+	VPDPBUSD.BCST 128(R9), Z24, Z21
+	VPERMB        Z3, Z25, Z24
+	VPDPBUSD.BCST 132(R9), Z24, Z21
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z2, Z20, Z25
-	VPERMB        Z1, Z25, Z25
-	VPDPBUSD.BCST 8(R9), Z25, Z22
-	VPSRLD        $0x02, Z23, Z23
-	VPTERNLOGD    $0xd8, Z6, Z20, Z23
-	VPERMB        Z5, Z23, Z23
-	VPDPBUSD.BCST 12(R9), Z23, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z4, Z21, Z20
-	VPERMB        Z3, Z20, Z20
-	VPDPBUSD.BCST 16(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z8, Z21, Z20
-	VPERMB        Z7, Z20, Z20
-	VPDPBUSD.BCST 20(R9), Z20, Z22
+	VPSRLD        $0x02, Z22, Z22
+	VPTERNLOGD    $0xd8, Z7, Z19, Z22
+	VPERMB        Z4, Z22, Z19
+	VPDPBUSD.BCST 136(R9), Z19, Z21
+	VPERMB        Z5, Z22, Z19
+	VPDPBUSD.BCST 140(R9), Z19, Z21
+	VMOVDQA32     Z23, Z22
+	VPTERNLOGD    $0xd8, Z6, Z20, Z22
+	VPERMB        Z2, Z22, Z19
+	VPDPBUSD.BCST 144(R9), Z19, Z21
+	VPERMB        Z3, Z22, Z19
+	VPDPBUSD.BCST 148(R9), Z19, Z21
 	PREFETCHT0    8512(R8)
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z2, Z21, Z20
-	VPERMB        Z1, Z20, Z20
-	VPDPBUSD.BCST 24(R9), Z20, Z22
-	VPSRLD        $0x02, Z24, Z20
-	VPTERNLOGD    $0xd8, Z6, Z21, Z20
-	VPERMB        Z5, Z20, Z20
-	VPDPBUSD.BCST 28(R9), Z20, Z22
-	VPSRLD        $0x08, (R8), Z20
-	VPERMPS       Z0, Z20, Z20
-	VMULPS        Z19, Z20, Z20
-	VMULPS.BCST   128(R10), Z20, Z20
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z20, Z22, Z18
-	VMOVDQU32     512(R8), Z20
-	VPSRLD        $0x02, Z20, Z21
-	VMOVDQU32     448(R8), Z22
-	VPADDB        Z22, Z22, Z23
-	VPMOVB2M      Z22, K2
-	VPMOVB2M      Z23, K1
-	VPERMB        Z9, Z22, Z23
-	VPERMB        Z10, Z22, K1, Z23
-	VPERMB        Z11, Z22, Z24
-	VPERMB        Z12, Z22, K1, Z24
-	VMOVDQU8      Z24, K2, Z23
-	VPERMB        Z13, Z22, Z24
-	VPERMB        Z14, Z22, K1, Z24
-	VPERMB        Z15, Z22, Z25
-	VPERMB        Z16, Z22, K1, Z25
-	VMOVDQU8      Z25, K2, Z24
-	VPERMB        144(R10), Y17, Y22
-	VMOVDQU32     Y22, (R9)
+	VPSRLD        $0x02, Z23, Z19
+	VPTERNLOGD    $0xd8, Z7, Z20, Z19
+	VPERMB        Z4, Z19, Z20
+	VPDPBUSD.BCST 152(R9), Z20, Z21
+	VPERMB        Z5, Z19, Z19
+	VPDPBUSD.BCST 156(R9), Z19, Z21
+	VSUBPS.BCST   176(R9), Z21, Z21
+	VPSRLD        $0x08, (R8), Z19
+	VPERMPS       Z0, Z19, Z19
+	VMULPS        Z18, Z19, Z19
+	VMULPS.BCST   160(R9), Z19, Z19
+	VFMADD231PS   Z19, Z21, Z17
 
-	// sub-block 3, scale 0
-	VPBROADCASTD  184(R10), Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z4, Z20, Z25
-	VPERMB        Z3, Z25, Z25
-	VPDPBUSD.BCST (R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z8, Z20, Z25
-	VPERMB        Z7, Z25, Z25
-	VPDPBUSD.BCST 4(R9), Z25, Z22
+	// sub-block 3
+	VMOVDQU32     512(R8), Z19
+	VPSRLD        $0x02, Z19, Z20
+	VMOVDQU32     448(R8), Z21
+	VPMOVB2M      Z21, K2
+	VPTESTMB      Z1, Z21, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z21, Z22
+	VPERMB        Z9, Z21, K1, Z22
+	VPERMB        Z10, Z21, K2, Z22
+	VPERMB        Z11, Z21, K3, Z22
+	VPERMB        Z12, Z21, Z23
+	VPERMB        Z13, Z21, K1, Z23
+	VPERMB        Z14, Z21, K2, Z23
+	VPERMB        Z15, Z21, K3, Z23
+	VMOVDQA32     Z16, Z21
+	VMOVDQA32     Z22, Z25
+	VPTERNLOGD    $0xd8, Z6, Z19, Z25
+	VPERMB        Z2, Z25, Z24
+	VPDPBUSD.BCST 192(R9), Z24, Z21
+	VPERMB        Z3, Z25, Z24
+	VPDPBUSD.BCST 196(R9), Z24, Z21
 	PREFETCHT0    8576(R8)
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z2, Z20, Z25
-	VPERMB        Z1, Z25, Z25
-	VPDPBUSD.BCST 8(R9), Z25, Z22
-	VPSRLD        $0x02, Z23, Z23
-	VPTERNLOGD    $0xd8, Z6, Z20, Z23
-	VPERMB        Z5, Z23, Z23
-	VPDPBUSD.BCST 12(R9), Z23, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z4, Z21, Z20
-	VPERMB        Z3, Z20, Z20
-	VPDPBUSD.BCST 16(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z8, Z21, Z20
-	VPERMB        Z7, Z20, Z20
-	VPDPBUSD.BCST 20(R9), Z20, Z22
+	VPSRLD        $0x02, Z22, Z22
+	VPTERNLOGD    $0xd8, Z7, Z19, Z22
+	VPERMB        Z4, Z22, Z19
+	VPDPBUSD.BCST 200(R9), Z19, Z21
+	VPERMB        Z5, Z22, Z19
+	VPDPBUSD.BCST 204(R9), Z19, Z21
+	VMOVDQA32     Z23, Z22
+	VPTERNLOGD    $0xd8, Z6, Z20, Z22
+	VPERMB        Z2, Z22, Z19
+	VPDPBUSD.BCST 208(R9), Z19, Z21
+	VPERMB        Z3, Z22, Z19
+	VPDPBUSD.BCST 212(R9), Z19, Z21
 	PREFETCHT0    8640(R8)
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z2, Z21, Z20
-	VPERMB        Z1, Z20, Z20
-	VPDPBUSD.BCST 24(R9), Z20, Z22
-	VPSRLD        $0x02, Z24, Z20
-	VPTERNLOGD    $0xd8, Z6, Z21, Z20
-	VPERMB        Z5, Z20, Z20
-	VPDPBUSD.BCST 28(R9), Z20, Z22
-	VPSRLD        $0x0c, (R8), Z20
-	VPERMPS       Z0, Z20, Z20
-	VMULPS        Z19, Z20, Z20
-	VMULPS.BCST   176(R10), Z20, Z20
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z20, Z22, Z18
-	VMOVDQU32     640(R8), Z20
-	VPSRLD        $0x02, Z20, Z21
-	VMOVDQU32     576(R8), Z22
-	VPADDB        Z22, Z22, Z23
-	VPMOVB2M      Z22, K2
-	VPMOVB2M      Z23, K1
-	VPERMB        Z9, Z22, Z23
-	VPERMB        Z10, Z22, K1, Z23
-	VPERMB        Z11, Z22, Z24
-	VPERMB        Z12, Z22, K1, Z24
-	VMOVDQU8      Z24, K2, Z23
-	VPERMB        Z13, Z22, Z24
-	VPERMB        Z14, Z22, K1, Z24
-	VPERMB        Z15, Z22, Z25
-	VPERMB        Z16, Z22, K1, Z25
-	VMOVDQU8      Z25, K2, Z24
-	VPERMB        192(R10), Y17, Y22
-	VMOVDQU32     Y22, (R9)
+	VPSRLD        $0x02, Z23, Z19
+	VPTERNLOGD    $0xd8, Z7, Z20, Z19
+	VPERMB        Z4, Z19, Z20
+	VPDPBUSD.BCST 216(R9), Z20, Z21
+	VPERMB        Z5, Z19, Z19
+	VPDPBUSD.BCST 220(R9), Z19, Z21
+	VSUBPS.BCST   240(R9), Z21, Z21
+	VPSRLD        $0x0c, (R8), Z19
+	VPERMPS       Z0, Z19, Z19
+	VMULPS        Z18, Z19, Z19
+	VMULPS.BCST   224(R9), Z19, Z19
+	VFMADD231PS   Z19, Z21, Z17
 
-	// sub-block 4, scale 0
-	VPBROADCASTD  232(R10), Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z4, Z20, Z25
-	VPERMB        Z3, Z25, Z25
-	VPDPBUSD.BCST (R9), Z25, Z22
+	// sub-block 4
+	VMOVDQU32     640(R8), Z19
+	VPSRLD        $0x02, Z19, Z20
+	VMOVDQU32     576(R8), Z21
+	VPMOVB2M      Z21, K2
+	VPTESTMB      Z1, Z21, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z21, Z22
+	VPERMB        Z9, Z21, K1, Z22
+	VPERMB        Z10, Z21, K2, Z22
+	VPERMB        Z11, Z21, K3, Z22
+	VPERMB        Z12, Z21, Z23
+	VPERMB        Z13, Z21, K1, Z23
+	VPERMB        Z14, Z21, K2, Z23
+	VPERMB        Z15, Z21, K3, Z23
+	VMOVDQA32     Z16, Z21
+	VMOVDQA32     Z22, Z25
+	VPTERNLOGD    $0xd8, Z6, Z19, Z25
+	VPERMB        Z2, Z25, Z24
+	VPDPBUSD.BCST 256(R9), Z24, Z21
 	PREFETCHT1    33280(R8)
 	PREFETCHT0    8704(R8)
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z8, Z20, Z25
-	VPERMB        Z7, Z25, Z25
-	VPDPBUSD.BCST 4(R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z2, Z20, Z25
-	VPERMB        Z1, Z25, Z25
-	VPDPBUSD.BCST 8(R9), Z25, Z22
-	VPSRLD        $0x02, Z23, Z23
-	VPTERNLOGD    $0xd8, Z6, Z20, Z23
-	VPERMB        Z5, Z23, Z23
-	VPDPBUSD.BCST 12(R9), Z23, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z4, Z21, Z20
-	VPERMB        Z3, Z20, Z20
-	VPDPBUSD.BCST 16(R9), Z20, Z22
+	VPERMB        Z3, Z25, Z24
+	VPDPBUSD.BCST 260(R9), Z24, Z21
+	VPSRLD        $0x02, Z22, Z22
+	VPTERNLOGD    $0xd8, Z7, Z19, Z22
+	VPERMB        Z4, Z22, Z19
+	VPDPBUSD.BCST 264(R9), Z19, Z21
+	VPERMB        Z5, Z22, Z19
+	VPDPBUSD.BCST 268(R9), Z19, Z21
+	VMOVDQA32     Z23, Z22
+	VPTERNLOGD    $0xd8, Z6, Z20, Z22
+	VPERMB        Z2, Z22, Z19
+	VPDPBUSD.BCST 272(R9), Z19, Z21
 	PREFETCHT0    8768(R8)
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z8, Z21, Z20
-	VPERMB        Z7, Z20, Z20
-	VPDPBUSD.BCST 20(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z2, Z21, Z20
-	VPERMB        Z1, Z20, Z20
-	VPDPBUSD.BCST 24(R9), Z20, Z22
-	VPSRLD        $0x02, Z24, Z20
-	VPTERNLOGD    $0xd8, Z6, Z21, Z20
-	VPERMB        Z5, Z20, Z20
-	VPDPBUSD.BCST 28(R9), Z20, Z22
-	VPSRLD        $0x10, (R8), Z20
-	VPERMPS       Z0, Z20, Z20
-	VMULPS        Z19, Z20, Z20
-	VMULPS.BCST   224(R10), Z20, Z20
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z20, Z22, Z18
-	VMOVDQU32     768(R8), Z20
-	VPSRLD        $0x02, Z20, Z21
-	VMOVDQU32     704(R8), Z22
-	VPADDB        Z22, Z22, Z23
-	VPMOVB2M      Z22, K2
-	VPMOVB2M      Z23, K1
-	VPERMB        Z9, Z22, Z23
-	VPERMB        Z10, Z22, K1, Z23
-	VPERMB        Z11, Z22, Z24
-	VPERMB        Z12, Z22, K1, Z24
-	VMOVDQU8      Z24, K2, Z23
-	VPERMB        Z13, Z22, Z24
-	VPERMB        Z14, Z22, K1, Z24
-	VPERMB        Z15, Z22, Z25
-	VPERMB        Z16, Z22, K1, Z25
-	VMOVDQU8      Z25, K2, Z24
-	VPERMB        240(R10), Y17, Y22
-	VMOVDQU32     Y22, (R9)
+	VPERMB        Z3, Z22, Z19
+	VPDPBUSD.BCST 276(R9), Z19, Z21
+	VPSRLD        $0x02, Z23, Z19
+	VPTERNLOGD    $0xd8, Z7, Z20, Z19
+	VPERMB        Z4, Z19, Z20
+	VPDPBUSD.BCST 280(R9), Z20, Z21
+	VPERMB        Z5, Z19, Z19
+	VPDPBUSD.BCST 284(R9), Z19, Z21
+	VSUBPS.BCST   304(R9), Z21, Z21
+	VPSRLD        $0x10, (R8), Z19
+	VPERMPS       Z0, Z19, Z19
+	VMULPS        Z18, Z19, Z19
+	VMULPS.BCST   288(R9), Z19, Z19
+	VFMADD231PS   Z19, Z21, Z17
 
-	// sub-block 5, scale 0
-	VPBROADCASTD  280(R10), Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z4, Z20, Z25
-	VPERMB        Z3, Z25, Z25
-	VPDPBUSD.BCST (R9), Z25, Z22
+	// sub-block 5
+	VMOVDQU32     768(R8), Z19
+	VPSRLD        $0x02, Z19, Z20
+	VMOVDQU32     704(R8), Z21
+	VPMOVB2M      Z21, K2
+	VPTESTMB      Z1, Z21, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z21, Z22
+	VPERMB        Z9, Z21, K1, Z22
+	VPERMB        Z10, Z21, K2, Z22
+	VPERMB        Z11, Z21, K3, Z22
+	VPERMB        Z12, Z21, Z23
+	VPERMB        Z13, Z21, K1, Z23
+	VPERMB        Z14, Z21, K2, Z23
+	VPERMB        Z15, Z21, K3, Z23
+	VMOVDQA32     Z16, Z21
+	VMOVDQA32     Z22, Z25
+	VPTERNLOGD    $0xd8, Z6, Z19, Z25
+	VPERMB        Z2, Z25, Z24
+	VPDPBUSD.BCST 320(R9), Z24, Z21
 	PREFETCHT0    8832(R8)
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z8, Z20, Z25
-	VPERMB        Z7, Z25, Z25
-	VPDPBUSD.BCST 4(R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z2, Z20, Z25
-	VPERMB        Z1, Z25, Z25
-	VPDPBUSD.BCST 8(R9), Z25, Z22
-	VPSRLD        $0x02, Z23, Z23
-	VPTERNLOGD    $0xd8, Z6, Z20, Z23
-	VPERMB        Z5, Z23, Z23
-	VPDPBUSD.BCST 12(R9), Z23, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z4, Z21, Z20
-	VPERMB        Z3, Z20, Z20
-	VPDPBUSD.BCST 16(R9), Z20, Z22
+	VPERMB        Z3, Z25, Z24
+	VPDPBUSD.BCST 324(R9), Z24, Z21
+	VPSRLD        $0x02, Z22, Z22
+	VPTERNLOGD    $0xd8, Z7, Z19, Z22
+	VPERMB        Z4, Z22, Z19
+	VPDPBUSD.BCST 328(R9), Z19, Z21
+	VPERMB        Z5, Z22, Z19
+	VPDPBUSD.BCST 332(R9), Z19, Z21
+	VMOVDQA32     Z23, Z22
+	VPTERNLOGD    $0xd8, Z6, Z20, Z22
+	VPERMB        Z2, Z22, Z19
+	VPDPBUSD.BCST 336(R9), Z19, Z21
 	PREFETCHT0    8896(R8)
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z8, Z21, Z20
-	VPERMB        Z7, Z20, Z20
-	VPDPBUSD.BCST 20(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z2, Z21, Z20
-	VPERMB        Z1, Z20, Z20
-	VPDPBUSD.BCST 24(R9), Z20, Z22
-	VPSRLD        $0x02, Z24, Z20
-	VPTERNLOGD    $0xd8, Z6, Z21, Z20
-	VPERMB        Z5, Z20, Z20
-	VPDPBUSD.BCST 28(R9), Z20, Z22
-	VPSRLD        $0x14, (R8), Z20
-	VPERMPS       Z0, Z20, Z20
-	VMULPS        Z19, Z20, Z20
-	VMULPS.BCST   272(R10), Z20, Z20
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z20, Z22, Z18
-	VMOVDQU32     896(R8), Z20
-	VPSRLD        $0x02, Z20, Z21
-	VMOVDQU32     832(R8), Z22
-	VPADDB        Z22, Z22, Z23
-	VPMOVB2M      Z22, K2
-	VPMOVB2M      Z23, K1
-	VPERMB        Z9, Z22, Z23
-	VPERMB        Z10, Z22, K1, Z23
-	VPERMB        Z11, Z22, Z24
-	VPERMB        Z12, Z22, K1, Z24
-	VMOVDQU8      Z24, K2, Z23
-	VPERMB        Z13, Z22, Z24
-	VPERMB        Z14, Z22, K1, Z24
-	VPERMB        Z15, Z22, Z25
-	VPERMB        Z16, Z22, K1, Z25
-	VMOVDQU8      Z25, K2, Z24
-	VPERMB        288(R10), Y17, Y22
-	VMOVDQU32     Y22, (R9)
+	VPERMB        Z3, Z22, Z19
+	VPDPBUSD.BCST 340(R9), Z19, Z21
+	VPSRLD        $0x02, Z23, Z19
+	VPTERNLOGD    $0xd8, Z7, Z20, Z19
+	VPERMB        Z4, Z19, Z20
+	VPDPBUSD.BCST 344(R9), Z20, Z21
+	VPERMB        Z5, Z19, Z19
+	VPDPBUSD.BCST 348(R9), Z19, Z21
+	VSUBPS.BCST   368(R9), Z21, Z21
+	VPSRLD        $0x14, (R8), Z19
+	VPERMPS       Z0, Z19, Z19
+	VMULPS        Z18, Z19, Z19
+	VMULPS.BCST   352(R9), Z19, Z19
+	VFMADD231PS   Z19, Z21, Z17
 
-	// sub-block 6, scale 0
-	VPBROADCASTD  328(R10), Z22
+	// sub-block 6
+	VMOVDQU32     896(R8), Z19
+	VPSRLD        $0x02, Z19, Z20
+	VMOVDQU32     832(R8), Z21
+	VPMOVB2M      Z21, K2
+	VPTESTMB      Z1, Z21, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z21, Z22
+	VPERMB        Z9, Z21, K1, Z22
+	VPERMB        Z10, Z21, K2, Z22
+	VPERMB        Z11, Z21, K3, Z22
+	VPERMB        Z12, Z21, Z23
+	VPERMB        Z13, Z21, K1, Z23
+	VPERMB        Z14, Z21, K2, Z23
+	VPERMB        Z15, Z21, K3, Z23
+	VMOVDQA32     Z16, Z21
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z4, Z20, Z25
-	VPERMB        Z3, Z25, Z25
-	VPDPBUSD.BCST (R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z8, Z20, Z25
-	VPERMB        Z7, Z25, Z25
-	VPDPBUSD.BCST 4(R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z2, Z20, Z25
-	VPERMB        Z1, Z25, Z25
-	VPDPBUSD.BCST 8(R9), Z25, Z22
-	VPSRLD        $0x02, Z23, Z23
-	VPTERNLOGD    $0xd8, Z6, Z20, Z23
-	VPERMB        Z5, Z23, Z23
-	VPDPBUSD.BCST 12(R9), Z23, Z22
+	VMOVDQA32     Z22, Z25
+	VPTERNLOGD    $0xd8, Z6, Z19, Z25
+	VPERMB        Z2, Z25, Z24
+	VPDPBUSD.BCST 384(R9), Z24, Z21
+	VPERMB        Z3, Z25, Z24
+	VPDPBUSD.BCST 388(R9), Z24, Z21
+	VPSRLD        $0x02, Z22, Z22
+	VPTERNLOGD    $0xd8, Z7, Z19, Z22
+	VPERMB        Z4, Z22, Z19
+	VPDPBUSD.BCST 392(R9), Z19, Z21
+	VPERMB        Z5, Z22, Z19
+	VPDPBUSD.BCST 396(R9), Z19, Z21
 	PREFETCHT0    9024(R8)
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z4, Z21, Z20
-	VPERMB        Z3, Z20, Z20
-	VPDPBUSD.BCST 16(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z8, Z21, Z20
-	VPERMB        Z7, Z20, Z20
-	VPDPBUSD.BCST 20(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z2, Z21, Z20
-	VPERMB        Z1, Z20, Z20
-	VPDPBUSD.BCST 24(R9), Z20, Z22
-	VPSRLD        $0x02, Z24, Z20
-	VPTERNLOGD    $0xd8, Z6, Z21, Z20
-	VPERMB        Z5, Z20, Z20
-	VPDPBUSD.BCST 28(R9), Z20, Z22
-	VPSRLD        $0x18, (R8), Z20
-	VPERMPS       Z0, Z20, Z20
-	VMULPS        Z19, Z20, Z20
-	VMULPS.BCST   320(R10), Z20, Z20
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z20, Z22, Z18
-	VMOVDQU32     1024(R8), Z20
-	VPSRLD        $0x02, Z20, Z21
-	VMOVDQU32     960(R8), Z22
-	VPADDB        Z22, Z22, Z23
-	VPMOVB2M      Z22, K2
-	VPMOVB2M      Z23, K1
-	VPERMB        Z9, Z22, Z23
-	VPERMB        Z10, Z22, K1, Z23
-	VPERMB        Z11, Z22, Z24
-	VPERMB        Z12, Z22, K1, Z24
-	VMOVDQU8      Z24, K2, Z23
-	VPERMB        Z13, Z22, Z24
-	VPERMB        Z14, Z22, K1, Z24
-	VPERMB        Z15, Z22, Z25
-	VPERMB        Z16, Z22, K1, Z25
-	VMOVDQU8      Z25, K2, Z24
-	VPERMB        336(R10), Y17, Y22
-	VMOVDQU32     Y22, (R9)
+	VMOVDQA32     Z23, Z22
+	VPTERNLOGD    $0xd8, Z6, Z20, Z22
+	VPERMB        Z2, Z22, Z19
+	VPDPBUSD.BCST 400(R9), Z19, Z21
+	VPERMB        Z3, Z22, Z19
+	VPDPBUSD.BCST 404(R9), Z19, Z21
+	VPSRLD        $0x02, Z23, Z19
+	VPTERNLOGD    $0xd8, Z7, Z20, Z19
+	VPERMB        Z4, Z19, Z20
+	VPDPBUSD.BCST 408(R9), Z20, Z21
+	VPERMB        Z5, Z19, Z19
+	VPDPBUSD.BCST 412(R9), Z19, Z21
+	VSUBPS.BCST   432(R9), Z21, Z21
+	VPSRLD        $0x18, (R8), Z19
+	VPERMPS       Z0, Z19, Z19
+	VMULPS        Z18, Z19, Z19
+	VMULPS.BCST   416(R9), Z19, Z19
+	VFMADD231PS   Z19, Z21, Z17
 
-	// sub-block 7, scale 0
-	VPBROADCASTD  376(R10), Z22
+	// sub-block 7
+	VMOVDQU32     1024(R8), Z19
+	VPSRLD        $0x02, Z19, Z20
+	VMOVDQU32     960(R8), Z21
+	VPMOVB2M      Z21, K2
+	VPTESTMB      Z1, Z21, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z21, Z22
+	VPERMB        Z9, Z21, K1, Z22
+	VPERMB        Z10, Z21, K2, Z22
+	VPERMB        Z11, Z21, K3, Z22
+	VPERMB        Z12, Z21, Z23
+	VPERMB        Z13, Z21, K1, Z23
+	VPERMB        Z14, Z21, K2, Z23
+	VPERMB        Z15, Z21, K3, Z23
+	VMOVDQA32     Z16, Z21
 	PREFETCHT0    9088(R8)
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z4, Z20, Z25
-	VPERMB        Z3, Z25, Z25
-	VPDPBUSD.BCST (R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z8, Z20, Z25
-	VPERMB        Z7, Z25, Z25
-	VPDPBUSD.BCST 4(R9), Z25, Z22
-	VMOVDQA32     Z23, Z25
-	VPTERNLOGD    $0xd8, Z2, Z20, Z25
-	VPERMB        Z1, Z25, Z25
-	VPDPBUSD.BCST 8(R9), Z25, Z22
-	VPSRLD        $0x02, Z23, Z23
-	VPTERNLOGD    $0xd8, Z6, Z20, Z23
-	VPERMB        Z5, Z23, Z23
-	VPDPBUSD.BCST 12(R9), Z23, Z22
+	VMOVDQA32     Z22, Z25
+	VPTERNLOGD    $0xd8, Z6, Z19, Z25
+	VPERMB        Z2, Z25, Z24
+	VPDPBUSD.BCST 448(R9), Z24, Z21
+	VPERMB        Z3, Z25, Z24
+	VPDPBUSD.BCST 452(R9), Z24, Z21
+	VPSRLD        $0x02, Z22, Z22
+	VPTERNLOGD    $0xd8, Z7, Z19, Z22
+	VPERMB        Z4, Z22, Z19
+	VPDPBUSD.BCST 456(R9), Z19, Z21
+	VPERMB        Z5, Z22, Z19
+	VPDPBUSD.BCST 460(R9), Z19, Z21
 	PREFETCHT0    9152(R8)
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z4, Z21, Z20
-	VPERMB        Z3, Z20, Z20
-	VPDPBUSD.BCST 16(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z8, Z21, Z20
-	VPERMB        Z7, Z20, Z20
-	VPDPBUSD.BCST 20(R9), Z20, Z22
-	VMOVDQA32     Z24, Z20
-	VPTERNLOGD    $0xd8, Z2, Z21, Z20
-	VPERMB        Z1, Z20, Z20
-	VPDPBUSD.BCST 24(R9), Z20, Z22
+	VMOVDQA32     Z23, Z22
+	VPTERNLOGD    $0xd8, Z6, Z20, Z22
+	VPERMB        Z2, Z22, Z19
+	VPDPBUSD.BCST 464(R9), Z19, Z21
+	VPERMB        Z3, Z22, Z19
+	VPDPBUSD.BCST 468(R9), Z19, Z21
+	VPSRLD        $0x02, Z23, Z19
+	VPTERNLOGD    $0xd8, Z7, Z20, Z19
+	VPERMB        Z4, Z19, Z20
+	VPDPBUSD.BCST 472(R9), Z20, Z21
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
-	VPSRLD        $0x02, Z24, Z20
-	VPTERNLOGD    $0xd8, Z6, Z21, Z20
-	VPERMB        Z5, Z20, Z20
-	VPDPBUSD.BCST 28(R9), Z20, Z22
-	VPSRLD        $0x1c, (R8), Z20
-	VPERMPS       Z0, Z20, Z20
-	VMULPS        Z19, Z20, Z20
-	VMULPS.BCST   368(R10), Z20, Z19
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z19, Z22, Z18
-	ADDQ          $0x00000180, R10
+	VPERMB        Z5, Z19, Z19
+	VPDPBUSD.BCST 476(R9), Z19, Z21
+	VSUBPS.BCST   496(R9), Z21, Z21
+	VPSRLD        $0x1c, (R8), Z19
+	VPERMPS       Z0, Z19, Z19
+	VMULPS        Z18, Z19, Z19
+	VMULPS.BCST   480(R9), Z19, Z19
+	VFMADD231PS   Z19, Z21, Z17
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
-	DECQ          R11
+	DECQ          R10
 	JNZ           block
 	MOVQ          64(AX), DI
-	VMOVUPS       Z18, (CX)
+	VMOVUPS       Z17, (CX)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -622,155 +522,89 @@ DATA scales_iq2_avx512vnni<>+62(SB)/1, $0x78
 DATA scales_iq2_avx512vnni<>+63(SB)/1, $0x40
 GLOBL scales_iq2_avx512vnni<>(SB), RODATA|NOPTR, $64
 
-DATA codes_iq2_0_avx512vnni<>+0(SB)/1, $0x88
-DATA codes_iq2_0_avx512vnni<>+1(SB)/1, $0x78
-DATA codes_iq2_0_avx512vnni<>+2(SB)/1, $0x88
-DATA codes_iq2_0_avx512vnni<>+3(SB)/1, $0x78
-DATA codes_iq2_0_avx512vnni<>+4(SB)/1, $0x88
-DATA codes_iq2_0_avx512vnni<>+5(SB)/1, $0x78
-DATA codes_iq2_0_avx512vnni<>+6(SB)/1, $0x88
-DATA codes_iq2_0_avx512vnni<>+7(SB)/1, $0x78
-DATA codes_iq2_0_avx512vnni<>+8(SB)/1, $0x88
-DATA codes_iq2_0_avx512vnni<>+9(SB)/1, $0x78
-DATA codes_iq2_0_avx512vnni<>+10(SB)/1, $0x88
-DATA codes_iq2_0_avx512vnni<>+11(SB)/1, $0x78
-DATA codes_iq2_0_avx512vnni<>+12(SB)/1, $0x88
-DATA codes_iq2_0_avx512vnni<>+13(SB)/1, $0x78
-DATA codes_iq2_0_avx512vnni<>+14(SB)/1, $0x88
-DATA codes_iq2_0_avx512vnni<>+15(SB)/1, $0x78
-DATA codes_iq2_0_avx512vnni<>+16(SB)/1, $0x99
-DATA codes_iq2_0_avx512vnni<>+17(SB)/1, $0x67
-DATA codes_iq2_0_avx512vnni<>+18(SB)/1, $0x99
-DATA codes_iq2_0_avx512vnni<>+19(SB)/1, $0x67
-DATA codes_iq2_0_avx512vnni<>+20(SB)/1, $0x99
-DATA codes_iq2_0_avx512vnni<>+21(SB)/1, $0x67
-DATA codes_iq2_0_avx512vnni<>+22(SB)/1, $0x99
-DATA codes_iq2_0_avx512vnni<>+23(SB)/1, $0x67
-DATA codes_iq2_0_avx512vnni<>+24(SB)/1, $0x99
-DATA codes_iq2_0_avx512vnni<>+25(SB)/1, $0x67
-DATA codes_iq2_0_avx512vnni<>+26(SB)/1, $0x99
-DATA codes_iq2_0_avx512vnni<>+27(SB)/1, $0x67
-DATA codes_iq2_0_avx512vnni<>+28(SB)/1, $0x99
-DATA codes_iq2_0_avx512vnni<>+29(SB)/1, $0x67
-DATA codes_iq2_0_avx512vnni<>+30(SB)/1, $0x99
-DATA codes_iq2_0_avx512vnni<>+31(SB)/1, $0x67
-DATA codes_iq2_0_avx512vnni<>+32(SB)/1, $0xab
-DATA codes_iq2_0_avx512vnni<>+33(SB)/1, $0x55
-DATA codes_iq2_0_avx512vnni<>+34(SB)/1, $0xab
-DATA codes_iq2_0_avx512vnni<>+35(SB)/1, $0x55
-DATA codes_iq2_0_avx512vnni<>+36(SB)/1, $0xab
-DATA codes_iq2_0_avx512vnni<>+37(SB)/1, $0x55
-DATA codes_iq2_0_avx512vnni<>+38(SB)/1, $0xab
-DATA codes_iq2_0_avx512vnni<>+39(SB)/1, $0x55
-DATA codes_iq2_0_avx512vnni<>+40(SB)/1, $0xab
-DATA codes_iq2_0_avx512vnni<>+41(SB)/1, $0x55
-DATA codes_iq2_0_avx512vnni<>+42(SB)/1, $0xab
-DATA codes_iq2_0_avx512vnni<>+43(SB)/1, $0x55
-DATA codes_iq2_0_avx512vnni<>+44(SB)/1, $0xab
-DATA codes_iq2_0_avx512vnni<>+45(SB)/1, $0x55
-DATA codes_iq2_0_avx512vnni<>+46(SB)/1, $0xab
-DATA codes_iq2_0_avx512vnni<>+47(SB)/1, $0x55
-DATA codes_iq2_0_avx512vnni<>+48(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+49(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+50(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+51(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+52(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+53(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+54(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+55(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+56(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+57(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+58(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+59(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+60(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+61(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+62(SB)/1, $0x80
-DATA codes_iq2_0_avx512vnni<>+63(SB)/1, $0x80
-GLOBL codes_iq2_0_avx512vnni<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx512vnni_40404040<>+0(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+4(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+8(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+12(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+16(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+20(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+24(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+28(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+32(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+36(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+40(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+44(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+48(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+52(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+56(SB)/4, $0x40404040
+DATA dwords_avx512vnni_40404040<>+60(SB)/4, $0x40404040
+GLOBL dwords_avx512vnni_40404040<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx512vnni_01010101<>+0(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+4(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+8(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+12(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+16(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+20(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+24(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+28(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+32(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+36(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+40(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+44(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+48(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+52(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+56(SB)/4, $0x01010101
-DATA dwords_avx512vnni_01010101<>+60(SB)/4, $0x01010101
-GLOBL dwords_avx512vnni_01010101<>(SB), RODATA|NOPTR, $64
-
-DATA codes_iq2_1_avx512vnni<>+0(SB)/1, $0x88
-DATA codes_iq2_1_avx512vnni<>+1(SB)/1, $0x99
-DATA codes_iq2_1_avx512vnni<>+2(SB)/1, $0xab
-DATA codes_iq2_1_avx512vnni<>+3(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+4(SB)/1, $0x88
-DATA codes_iq2_1_avx512vnni<>+5(SB)/1, $0x99
-DATA codes_iq2_1_avx512vnni<>+6(SB)/1, $0xab
-DATA codes_iq2_1_avx512vnni<>+7(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+8(SB)/1, $0x88
-DATA codes_iq2_1_avx512vnni<>+9(SB)/1, $0x99
-DATA codes_iq2_1_avx512vnni<>+10(SB)/1, $0xab
-DATA codes_iq2_1_avx512vnni<>+11(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+12(SB)/1, $0x88
-DATA codes_iq2_1_avx512vnni<>+13(SB)/1, $0x99
-DATA codes_iq2_1_avx512vnni<>+14(SB)/1, $0xab
-DATA codes_iq2_1_avx512vnni<>+15(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+16(SB)/1, $0x78
-DATA codes_iq2_1_avx512vnni<>+17(SB)/1, $0x67
-DATA codes_iq2_1_avx512vnni<>+18(SB)/1, $0x55
-DATA codes_iq2_1_avx512vnni<>+19(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+20(SB)/1, $0x78
-DATA codes_iq2_1_avx512vnni<>+21(SB)/1, $0x67
-DATA codes_iq2_1_avx512vnni<>+22(SB)/1, $0x55
-DATA codes_iq2_1_avx512vnni<>+23(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+24(SB)/1, $0x78
-DATA codes_iq2_1_avx512vnni<>+25(SB)/1, $0x67
-DATA codes_iq2_1_avx512vnni<>+26(SB)/1, $0x55
-DATA codes_iq2_1_avx512vnni<>+27(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+28(SB)/1, $0x78
-DATA codes_iq2_1_avx512vnni<>+29(SB)/1, $0x67
-DATA codes_iq2_1_avx512vnni<>+30(SB)/1, $0x55
-DATA codes_iq2_1_avx512vnni<>+31(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+32(SB)/1, $0x88
-DATA codes_iq2_1_avx512vnni<>+33(SB)/1, $0x99
-DATA codes_iq2_1_avx512vnni<>+34(SB)/1, $0xab
-DATA codes_iq2_1_avx512vnni<>+35(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+36(SB)/1, $0x88
-DATA codes_iq2_1_avx512vnni<>+37(SB)/1, $0x99
-DATA codes_iq2_1_avx512vnni<>+38(SB)/1, $0xab
-DATA codes_iq2_1_avx512vnni<>+39(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+40(SB)/1, $0x88
-DATA codes_iq2_1_avx512vnni<>+41(SB)/1, $0x99
-DATA codes_iq2_1_avx512vnni<>+42(SB)/1, $0xab
-DATA codes_iq2_1_avx512vnni<>+43(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+44(SB)/1, $0x88
-DATA codes_iq2_1_avx512vnni<>+45(SB)/1, $0x99
-DATA codes_iq2_1_avx512vnni<>+46(SB)/1, $0xab
-DATA codes_iq2_1_avx512vnni<>+47(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+48(SB)/1, $0x78
-DATA codes_iq2_1_avx512vnni<>+49(SB)/1, $0x67
-DATA codes_iq2_1_avx512vnni<>+50(SB)/1, $0x55
-DATA codes_iq2_1_avx512vnni<>+51(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+52(SB)/1, $0x78
-DATA codes_iq2_1_avx512vnni<>+53(SB)/1, $0x67
-DATA codes_iq2_1_avx512vnni<>+54(SB)/1, $0x55
-DATA codes_iq2_1_avx512vnni<>+55(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+56(SB)/1, $0x78
-DATA codes_iq2_1_avx512vnni<>+57(SB)/1, $0x67
-DATA codes_iq2_1_avx512vnni<>+58(SB)/1, $0x55
-DATA codes_iq2_1_avx512vnni<>+59(SB)/1, $0x80
-DATA codes_iq2_1_avx512vnni<>+60(SB)/1, $0x78
-DATA codes_iq2_1_avx512vnni<>+61(SB)/1, $0x67
-DATA codes_iq2_1_avx512vnni<>+62(SB)/1, $0x55
-DATA codes_iq2_1_avx512vnni<>+63(SB)/1, $0x80
-GLOBL codes_iq2_1_avx512vnni<>(SB), RODATA|NOPTR, $64
+DATA codes_iq2_pair_0_avx512vnni<>+0(SB)/1, $0x88
+DATA codes_iq2_pair_0_avx512vnni<>+1(SB)/1, $0x99
+DATA codes_iq2_pair_0_avx512vnni<>+2(SB)/1, $0xab
+DATA codes_iq2_pair_0_avx512vnni<>+3(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+4(SB)/1, $0x88
+DATA codes_iq2_pair_0_avx512vnni<>+5(SB)/1, $0x99
+DATA codes_iq2_pair_0_avx512vnni<>+6(SB)/1, $0xab
+DATA codes_iq2_pair_0_avx512vnni<>+7(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+8(SB)/1, $0x88
+DATA codes_iq2_pair_0_avx512vnni<>+9(SB)/1, $0x99
+DATA codes_iq2_pair_0_avx512vnni<>+10(SB)/1, $0xab
+DATA codes_iq2_pair_0_avx512vnni<>+11(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+12(SB)/1, $0x88
+DATA codes_iq2_pair_0_avx512vnni<>+13(SB)/1, $0x99
+DATA codes_iq2_pair_0_avx512vnni<>+14(SB)/1, $0xab
+DATA codes_iq2_pair_0_avx512vnni<>+15(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+16(SB)/1, $0x78
+DATA codes_iq2_pair_0_avx512vnni<>+17(SB)/1, $0x67
+DATA codes_iq2_pair_0_avx512vnni<>+18(SB)/1, $0x55
+DATA codes_iq2_pair_0_avx512vnni<>+19(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+20(SB)/1, $0x78
+DATA codes_iq2_pair_0_avx512vnni<>+21(SB)/1, $0x67
+DATA codes_iq2_pair_0_avx512vnni<>+22(SB)/1, $0x55
+DATA codes_iq2_pair_0_avx512vnni<>+23(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+24(SB)/1, $0x78
+DATA codes_iq2_pair_0_avx512vnni<>+25(SB)/1, $0x67
+DATA codes_iq2_pair_0_avx512vnni<>+26(SB)/1, $0x55
+DATA codes_iq2_pair_0_avx512vnni<>+27(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+28(SB)/1, $0x78
+DATA codes_iq2_pair_0_avx512vnni<>+29(SB)/1, $0x67
+DATA codes_iq2_pair_0_avx512vnni<>+30(SB)/1, $0x55
+DATA codes_iq2_pair_0_avx512vnni<>+31(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+32(SB)/1, $0x88
+DATA codes_iq2_pair_0_avx512vnni<>+33(SB)/1, $0x99
+DATA codes_iq2_pair_0_avx512vnni<>+34(SB)/1, $0xab
+DATA codes_iq2_pair_0_avx512vnni<>+35(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+36(SB)/1, $0x88
+DATA codes_iq2_pair_0_avx512vnni<>+37(SB)/1, $0x99
+DATA codes_iq2_pair_0_avx512vnni<>+38(SB)/1, $0xab
+DATA codes_iq2_pair_0_avx512vnni<>+39(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+40(SB)/1, $0x88
+DATA codes_iq2_pair_0_avx512vnni<>+41(SB)/1, $0x99
+DATA codes_iq2_pair_0_avx512vnni<>+42(SB)/1, $0xab
+DATA codes_iq2_pair_0_avx512vnni<>+43(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+44(SB)/1, $0x88
+DATA codes_iq2_pair_0_avx512vnni<>+45(SB)/1, $0x99
+DATA codes_iq2_pair_0_avx512vnni<>+46(SB)/1, $0xab
+DATA codes_iq2_pair_0_avx512vnni<>+47(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+48(SB)/1, $0x78
+DATA codes_iq2_pair_0_avx512vnni<>+49(SB)/1, $0x67
+DATA codes_iq2_pair_0_avx512vnni<>+50(SB)/1, $0x55
+DATA codes_iq2_pair_0_avx512vnni<>+51(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+52(SB)/1, $0x78
+DATA codes_iq2_pair_0_avx512vnni<>+53(SB)/1, $0x67
+DATA codes_iq2_pair_0_avx512vnni<>+54(SB)/1, $0x55
+DATA codes_iq2_pair_0_avx512vnni<>+55(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+56(SB)/1, $0x78
+DATA codes_iq2_pair_0_avx512vnni<>+57(SB)/1, $0x67
+DATA codes_iq2_pair_0_avx512vnni<>+58(SB)/1, $0x55
+DATA codes_iq2_pair_0_avx512vnni<>+59(SB)/1, $0x80
+DATA codes_iq2_pair_0_avx512vnni<>+60(SB)/1, $0x78
+DATA codes_iq2_pair_0_avx512vnni<>+61(SB)/1, $0x67
+DATA codes_iq2_pair_0_avx512vnni<>+62(SB)/1, $0x55
+DATA codes_iq2_pair_0_avx512vnni<>+63(SB)/1, $0x80
+GLOBL codes_iq2_pair_0_avx512vnni<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx512vnni_10101010<>+0(SB)/4, $0x10101010
 DATA dwords_avx512vnni_10101010<>+4(SB)/4, $0x10101010
@@ -790,71 +624,239 @@ DATA dwords_avx512vnni_10101010<>+56(SB)/4, $0x10101010
 DATA dwords_avx512vnni_10101010<>+60(SB)/4, $0x10101010
 GLOBL dwords_avx512vnni_10101010<>(SB), RODATA|NOPTR, $64
 
-DATA codes_iq2_2_avx512vnni<>+0(SB)/1, $0x88
-DATA codes_iq2_2_avx512vnni<>+1(SB)/1, $0x88
-DATA codes_iq2_2_avx512vnni<>+2(SB)/1, $0x78
-DATA codes_iq2_2_avx512vnni<>+3(SB)/1, $0x78
-DATA codes_iq2_2_avx512vnni<>+4(SB)/1, $0x88
-DATA codes_iq2_2_avx512vnni<>+5(SB)/1, $0x88
-DATA codes_iq2_2_avx512vnni<>+6(SB)/1, $0x78
-DATA codes_iq2_2_avx512vnni<>+7(SB)/1, $0x78
-DATA codes_iq2_2_avx512vnni<>+8(SB)/1, $0x88
-DATA codes_iq2_2_avx512vnni<>+9(SB)/1, $0x88
-DATA codes_iq2_2_avx512vnni<>+10(SB)/1, $0x78
-DATA codes_iq2_2_avx512vnni<>+11(SB)/1, $0x78
-DATA codes_iq2_2_avx512vnni<>+12(SB)/1, $0x88
-DATA codes_iq2_2_avx512vnni<>+13(SB)/1, $0x88
-DATA codes_iq2_2_avx512vnni<>+14(SB)/1, $0x78
-DATA codes_iq2_2_avx512vnni<>+15(SB)/1, $0x78
-DATA codes_iq2_2_avx512vnni<>+16(SB)/1, $0x99
-DATA codes_iq2_2_avx512vnni<>+17(SB)/1, $0x99
-DATA codes_iq2_2_avx512vnni<>+18(SB)/1, $0x67
-DATA codes_iq2_2_avx512vnni<>+19(SB)/1, $0x67
-DATA codes_iq2_2_avx512vnni<>+20(SB)/1, $0x99
-DATA codes_iq2_2_avx512vnni<>+21(SB)/1, $0x99
-DATA codes_iq2_2_avx512vnni<>+22(SB)/1, $0x67
-DATA codes_iq2_2_avx512vnni<>+23(SB)/1, $0x67
-DATA codes_iq2_2_avx512vnni<>+24(SB)/1, $0x99
-DATA codes_iq2_2_avx512vnni<>+25(SB)/1, $0x99
-DATA codes_iq2_2_avx512vnni<>+26(SB)/1, $0x67
-DATA codes_iq2_2_avx512vnni<>+27(SB)/1, $0x67
-DATA codes_iq2_2_avx512vnni<>+28(SB)/1, $0x99
-DATA codes_iq2_2_avx512vnni<>+29(SB)/1, $0x99
-DATA codes_iq2_2_avx512vnni<>+30(SB)/1, $0x67
-DATA codes_iq2_2_avx512vnni<>+31(SB)/1, $0x67
-DATA codes_iq2_2_avx512vnni<>+32(SB)/1, $0xab
-DATA codes_iq2_2_avx512vnni<>+33(SB)/1, $0xab
-DATA codes_iq2_2_avx512vnni<>+34(SB)/1, $0x55
-DATA codes_iq2_2_avx512vnni<>+35(SB)/1, $0x55
-DATA codes_iq2_2_avx512vnni<>+36(SB)/1, $0xab
-DATA codes_iq2_2_avx512vnni<>+37(SB)/1, $0xab
-DATA codes_iq2_2_avx512vnni<>+38(SB)/1, $0x55
-DATA codes_iq2_2_avx512vnni<>+39(SB)/1, $0x55
-DATA codes_iq2_2_avx512vnni<>+40(SB)/1, $0xab
-DATA codes_iq2_2_avx512vnni<>+41(SB)/1, $0xab
-DATA codes_iq2_2_avx512vnni<>+42(SB)/1, $0x55
-DATA codes_iq2_2_avx512vnni<>+43(SB)/1, $0x55
-DATA codes_iq2_2_avx512vnni<>+44(SB)/1, $0xab
-DATA codes_iq2_2_avx512vnni<>+45(SB)/1, $0xab
-DATA codes_iq2_2_avx512vnni<>+46(SB)/1, $0x55
-DATA codes_iq2_2_avx512vnni<>+47(SB)/1, $0x55
-DATA codes_iq2_2_avx512vnni<>+48(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+49(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+50(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+51(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+52(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+53(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+54(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+55(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+56(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+57(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+58(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+59(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+60(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+61(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+62(SB)/1, $0x80
-DATA codes_iq2_2_avx512vnni<>+63(SB)/1, $0x80
-GLOBL codes_iq2_2_avx512vnni<>(SB), RODATA|NOPTR, $64
+DATA codes_iq2_pair_1_avx512vnni<>+0(SB)/1, $0x88
+DATA codes_iq2_pair_1_avx512vnni<>+1(SB)/1, $0x88
+DATA codes_iq2_pair_1_avx512vnni<>+2(SB)/1, $0x88
+DATA codes_iq2_pair_1_avx512vnni<>+3(SB)/1, $0x88
+DATA codes_iq2_pair_1_avx512vnni<>+4(SB)/1, $0x99
+DATA codes_iq2_pair_1_avx512vnni<>+5(SB)/1, $0x99
+DATA codes_iq2_pair_1_avx512vnni<>+6(SB)/1, $0x99
+DATA codes_iq2_pair_1_avx512vnni<>+7(SB)/1, $0x99
+DATA codes_iq2_pair_1_avx512vnni<>+8(SB)/1, $0xab
+DATA codes_iq2_pair_1_avx512vnni<>+9(SB)/1, $0xab
+DATA codes_iq2_pair_1_avx512vnni<>+10(SB)/1, $0xab
+DATA codes_iq2_pair_1_avx512vnni<>+11(SB)/1, $0xab
+DATA codes_iq2_pair_1_avx512vnni<>+12(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+13(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+14(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+15(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+16(SB)/1, $0x88
+DATA codes_iq2_pair_1_avx512vnni<>+17(SB)/1, $0x88
+DATA codes_iq2_pair_1_avx512vnni<>+18(SB)/1, $0x88
+DATA codes_iq2_pair_1_avx512vnni<>+19(SB)/1, $0x88
+DATA codes_iq2_pair_1_avx512vnni<>+20(SB)/1, $0x99
+DATA codes_iq2_pair_1_avx512vnni<>+21(SB)/1, $0x99
+DATA codes_iq2_pair_1_avx512vnni<>+22(SB)/1, $0x99
+DATA codes_iq2_pair_1_avx512vnni<>+23(SB)/1, $0x99
+DATA codes_iq2_pair_1_avx512vnni<>+24(SB)/1, $0xab
+DATA codes_iq2_pair_1_avx512vnni<>+25(SB)/1, $0xab
+DATA codes_iq2_pair_1_avx512vnni<>+26(SB)/1, $0xab
+DATA codes_iq2_pair_1_avx512vnni<>+27(SB)/1, $0xab
+DATA codes_iq2_pair_1_avx512vnni<>+28(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+29(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+30(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+31(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+32(SB)/1, $0x78
+DATA codes_iq2_pair_1_avx512vnni<>+33(SB)/1, $0x78
+DATA codes_iq2_pair_1_avx512vnni<>+34(SB)/1, $0x78
+DATA codes_iq2_pair_1_avx512vnni<>+35(SB)/1, $0x78
+DATA codes_iq2_pair_1_avx512vnni<>+36(SB)/1, $0x67
+DATA codes_iq2_pair_1_avx512vnni<>+37(SB)/1, $0x67
+DATA codes_iq2_pair_1_avx512vnni<>+38(SB)/1, $0x67
+DATA codes_iq2_pair_1_avx512vnni<>+39(SB)/1, $0x67
+DATA codes_iq2_pair_1_avx512vnni<>+40(SB)/1, $0x55
+DATA codes_iq2_pair_1_avx512vnni<>+41(SB)/1, $0x55
+DATA codes_iq2_pair_1_avx512vnni<>+42(SB)/1, $0x55
+DATA codes_iq2_pair_1_avx512vnni<>+43(SB)/1, $0x55
+DATA codes_iq2_pair_1_avx512vnni<>+44(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+45(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+46(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+47(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+48(SB)/1, $0x78
+DATA codes_iq2_pair_1_avx512vnni<>+49(SB)/1, $0x78
+DATA codes_iq2_pair_1_avx512vnni<>+50(SB)/1, $0x78
+DATA codes_iq2_pair_1_avx512vnni<>+51(SB)/1, $0x78
+DATA codes_iq2_pair_1_avx512vnni<>+52(SB)/1, $0x67
+DATA codes_iq2_pair_1_avx512vnni<>+53(SB)/1, $0x67
+DATA codes_iq2_pair_1_avx512vnni<>+54(SB)/1, $0x67
+DATA codes_iq2_pair_1_avx512vnni<>+55(SB)/1, $0x67
+DATA codes_iq2_pair_1_avx512vnni<>+56(SB)/1, $0x55
+DATA codes_iq2_pair_1_avx512vnni<>+57(SB)/1, $0x55
+DATA codes_iq2_pair_1_avx512vnni<>+58(SB)/1, $0x55
+DATA codes_iq2_pair_1_avx512vnni<>+59(SB)/1, $0x55
+DATA codes_iq2_pair_1_avx512vnni<>+60(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+61(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+62(SB)/1, $0x80
+DATA codes_iq2_pair_1_avx512vnni<>+63(SB)/1, $0x80
+GLOBL codes_iq2_pair_1_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_20202020<>+0(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+4(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+8(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+12(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+16(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+20(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+24(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+28(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+32(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+36(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+40(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+44(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+48(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+52(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+56(SB)/4, $0x20202020
+DATA dwords_avx512vnni_20202020<>+60(SB)/4, $0x20202020
+GLOBL dwords_avx512vnni_20202020<>(SB), RODATA|NOPTR, $64
+
+DATA codes_iq2_pair_2_avx512vnni<>+0(SB)/1, $0x88
+DATA codes_iq2_pair_2_avx512vnni<>+1(SB)/1, $0x78
+DATA codes_iq2_pair_2_avx512vnni<>+2(SB)/1, $0x88
+DATA codes_iq2_pair_2_avx512vnni<>+3(SB)/1, $0x78
+DATA codes_iq2_pair_2_avx512vnni<>+4(SB)/1, $0x99
+DATA codes_iq2_pair_2_avx512vnni<>+5(SB)/1, $0x67
+DATA codes_iq2_pair_2_avx512vnni<>+6(SB)/1, $0x99
+DATA codes_iq2_pair_2_avx512vnni<>+7(SB)/1, $0x67
+DATA codes_iq2_pair_2_avx512vnni<>+8(SB)/1, $0xab
+DATA codes_iq2_pair_2_avx512vnni<>+9(SB)/1, $0x55
+DATA codes_iq2_pair_2_avx512vnni<>+10(SB)/1, $0xab
+DATA codes_iq2_pair_2_avx512vnni<>+11(SB)/1, $0x55
+DATA codes_iq2_pair_2_avx512vnni<>+12(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+13(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+14(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+15(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+16(SB)/1, $0x88
+DATA codes_iq2_pair_2_avx512vnni<>+17(SB)/1, $0x78
+DATA codes_iq2_pair_2_avx512vnni<>+18(SB)/1, $0x88
+DATA codes_iq2_pair_2_avx512vnni<>+19(SB)/1, $0x78
+DATA codes_iq2_pair_2_avx512vnni<>+20(SB)/1, $0x99
+DATA codes_iq2_pair_2_avx512vnni<>+21(SB)/1, $0x67
+DATA codes_iq2_pair_2_avx512vnni<>+22(SB)/1, $0x99
+DATA codes_iq2_pair_2_avx512vnni<>+23(SB)/1, $0x67
+DATA codes_iq2_pair_2_avx512vnni<>+24(SB)/1, $0xab
+DATA codes_iq2_pair_2_avx512vnni<>+25(SB)/1, $0x55
+DATA codes_iq2_pair_2_avx512vnni<>+26(SB)/1, $0xab
+DATA codes_iq2_pair_2_avx512vnni<>+27(SB)/1, $0x55
+DATA codes_iq2_pair_2_avx512vnni<>+28(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+29(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+30(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+31(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+32(SB)/1, $0x88
+DATA codes_iq2_pair_2_avx512vnni<>+33(SB)/1, $0x78
+DATA codes_iq2_pair_2_avx512vnni<>+34(SB)/1, $0x88
+DATA codes_iq2_pair_2_avx512vnni<>+35(SB)/1, $0x78
+DATA codes_iq2_pair_2_avx512vnni<>+36(SB)/1, $0x99
+DATA codes_iq2_pair_2_avx512vnni<>+37(SB)/1, $0x67
+DATA codes_iq2_pair_2_avx512vnni<>+38(SB)/1, $0x99
+DATA codes_iq2_pair_2_avx512vnni<>+39(SB)/1, $0x67
+DATA codes_iq2_pair_2_avx512vnni<>+40(SB)/1, $0xab
+DATA codes_iq2_pair_2_avx512vnni<>+41(SB)/1, $0x55
+DATA codes_iq2_pair_2_avx512vnni<>+42(SB)/1, $0xab
+DATA codes_iq2_pair_2_avx512vnni<>+43(SB)/1, $0x55
+DATA codes_iq2_pair_2_avx512vnni<>+44(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+45(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+46(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+47(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+48(SB)/1, $0x88
+DATA codes_iq2_pair_2_avx512vnni<>+49(SB)/1, $0x78
+DATA codes_iq2_pair_2_avx512vnni<>+50(SB)/1, $0x88
+DATA codes_iq2_pair_2_avx512vnni<>+51(SB)/1, $0x78
+DATA codes_iq2_pair_2_avx512vnni<>+52(SB)/1, $0x99
+DATA codes_iq2_pair_2_avx512vnni<>+53(SB)/1, $0x67
+DATA codes_iq2_pair_2_avx512vnni<>+54(SB)/1, $0x99
+DATA codes_iq2_pair_2_avx512vnni<>+55(SB)/1, $0x67
+DATA codes_iq2_pair_2_avx512vnni<>+56(SB)/1, $0xab
+DATA codes_iq2_pair_2_avx512vnni<>+57(SB)/1, $0x55
+DATA codes_iq2_pair_2_avx512vnni<>+58(SB)/1, $0xab
+DATA codes_iq2_pair_2_avx512vnni<>+59(SB)/1, $0x55
+DATA codes_iq2_pair_2_avx512vnni<>+60(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+61(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+62(SB)/1, $0x80
+DATA codes_iq2_pair_2_avx512vnni<>+63(SB)/1, $0x80
+GLOBL codes_iq2_pair_2_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_01010101<>+0(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+4(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+8(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+12(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+16(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+20(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+24(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+28(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+32(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+36(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+40(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+44(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+48(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+52(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+56(SB)/4, $0x01010101
+DATA dwords_avx512vnni_01010101<>+60(SB)/4, $0x01010101
+GLOBL dwords_avx512vnni_01010101<>(SB), RODATA|NOPTR, $64
+
+DATA codes_iq2_pair_3_avx512vnni<>+0(SB)/1, $0x88
+DATA codes_iq2_pair_3_avx512vnni<>+1(SB)/1, $0x88
+DATA codes_iq2_pair_3_avx512vnni<>+2(SB)/1, $0x78
+DATA codes_iq2_pair_3_avx512vnni<>+3(SB)/1, $0x78
+DATA codes_iq2_pair_3_avx512vnni<>+4(SB)/1, $0x88
+DATA codes_iq2_pair_3_avx512vnni<>+5(SB)/1, $0x88
+DATA codes_iq2_pair_3_avx512vnni<>+6(SB)/1, $0x78
+DATA codes_iq2_pair_3_avx512vnni<>+7(SB)/1, $0x78
+DATA codes_iq2_pair_3_avx512vnni<>+8(SB)/1, $0x88
+DATA codes_iq2_pair_3_avx512vnni<>+9(SB)/1, $0x88
+DATA codes_iq2_pair_3_avx512vnni<>+10(SB)/1, $0x78
+DATA codes_iq2_pair_3_avx512vnni<>+11(SB)/1, $0x78
+DATA codes_iq2_pair_3_avx512vnni<>+12(SB)/1, $0x88
+DATA codes_iq2_pair_3_avx512vnni<>+13(SB)/1, $0x88
+DATA codes_iq2_pair_3_avx512vnni<>+14(SB)/1, $0x78
+DATA codes_iq2_pair_3_avx512vnni<>+15(SB)/1, $0x78
+DATA codes_iq2_pair_3_avx512vnni<>+16(SB)/1, $0x99
+DATA codes_iq2_pair_3_avx512vnni<>+17(SB)/1, $0x99
+DATA codes_iq2_pair_3_avx512vnni<>+18(SB)/1, $0x67
+DATA codes_iq2_pair_3_avx512vnni<>+19(SB)/1, $0x67
+DATA codes_iq2_pair_3_avx512vnni<>+20(SB)/1, $0x99
+DATA codes_iq2_pair_3_avx512vnni<>+21(SB)/1, $0x99
+DATA codes_iq2_pair_3_avx512vnni<>+22(SB)/1, $0x67
+DATA codes_iq2_pair_3_avx512vnni<>+23(SB)/1, $0x67
+DATA codes_iq2_pair_3_avx512vnni<>+24(SB)/1, $0x99
+DATA codes_iq2_pair_3_avx512vnni<>+25(SB)/1, $0x99
+DATA codes_iq2_pair_3_avx512vnni<>+26(SB)/1, $0x67
+DATA codes_iq2_pair_3_avx512vnni<>+27(SB)/1, $0x67
+DATA codes_iq2_pair_3_avx512vnni<>+28(SB)/1, $0x99
+DATA codes_iq2_pair_3_avx512vnni<>+29(SB)/1, $0x99
+DATA codes_iq2_pair_3_avx512vnni<>+30(SB)/1, $0x67
+DATA codes_iq2_pair_3_avx512vnni<>+31(SB)/1, $0x67
+DATA codes_iq2_pair_3_avx512vnni<>+32(SB)/1, $0xab
+DATA codes_iq2_pair_3_avx512vnni<>+33(SB)/1, $0xab
+DATA codes_iq2_pair_3_avx512vnni<>+34(SB)/1, $0x55
+DATA codes_iq2_pair_3_avx512vnni<>+35(SB)/1, $0x55
+DATA codes_iq2_pair_3_avx512vnni<>+36(SB)/1, $0xab
+DATA codes_iq2_pair_3_avx512vnni<>+37(SB)/1, $0xab
+DATA codes_iq2_pair_3_avx512vnni<>+38(SB)/1, $0x55
+DATA codes_iq2_pair_3_avx512vnni<>+39(SB)/1, $0x55
+DATA codes_iq2_pair_3_avx512vnni<>+40(SB)/1, $0xab
+DATA codes_iq2_pair_3_avx512vnni<>+41(SB)/1, $0xab
+DATA codes_iq2_pair_3_avx512vnni<>+42(SB)/1, $0x55
+DATA codes_iq2_pair_3_avx512vnni<>+43(SB)/1, $0x55
+DATA codes_iq2_pair_3_avx512vnni<>+44(SB)/1, $0xab
+DATA codes_iq2_pair_3_avx512vnni<>+45(SB)/1, $0xab
+DATA codes_iq2_pair_3_avx512vnni<>+46(SB)/1, $0x55
+DATA codes_iq2_pair_3_avx512vnni<>+47(SB)/1, $0x55
+DATA codes_iq2_pair_3_avx512vnni<>+48(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+49(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+50(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+51(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+52(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+53(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+54(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+55(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+56(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+57(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+58(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+59(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+60(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+61(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+62(SB)/1, $0x80
+DATA codes_iq2_pair_3_avx512vnni<>+63(SB)/1, $0x80
+GLOBL codes_iq2_pair_3_avx512vnni<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx512vnni_02020202<>+0(SB)/4, $0x02020202
 DATA dwords_avx512vnni_02020202<>+4(SB)/4, $0x02020202
@@ -874,89 +876,41 @@ DATA dwords_avx512vnni_02020202<>+56(SB)/4, $0x02020202
 DATA dwords_avx512vnni_02020202<>+60(SB)/4, $0x02020202
 GLOBL dwords_avx512vnni_02020202<>(SB), RODATA|NOPTR, $64
 
-DATA codes_iq2_3_avx512vnni<>+0(SB)/1, $0x88
-DATA codes_iq2_3_avx512vnni<>+1(SB)/1, $0x88
-DATA codes_iq2_3_avx512vnni<>+2(SB)/1, $0x88
-DATA codes_iq2_3_avx512vnni<>+3(SB)/1, $0x88
-DATA codes_iq2_3_avx512vnni<>+4(SB)/1, $0x99
-DATA codes_iq2_3_avx512vnni<>+5(SB)/1, $0x99
-DATA codes_iq2_3_avx512vnni<>+6(SB)/1, $0x99
-DATA codes_iq2_3_avx512vnni<>+7(SB)/1, $0x99
-DATA codes_iq2_3_avx512vnni<>+8(SB)/1, $0xab
-DATA codes_iq2_3_avx512vnni<>+9(SB)/1, $0xab
-DATA codes_iq2_3_avx512vnni<>+10(SB)/1, $0xab
-DATA codes_iq2_3_avx512vnni<>+11(SB)/1, $0xab
-DATA codes_iq2_3_avx512vnni<>+12(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+13(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+14(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+15(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+16(SB)/1, $0x88
-DATA codes_iq2_3_avx512vnni<>+17(SB)/1, $0x88
-DATA codes_iq2_3_avx512vnni<>+18(SB)/1, $0x88
-DATA codes_iq2_3_avx512vnni<>+19(SB)/1, $0x88
-DATA codes_iq2_3_avx512vnni<>+20(SB)/1, $0x99
-DATA codes_iq2_3_avx512vnni<>+21(SB)/1, $0x99
-DATA codes_iq2_3_avx512vnni<>+22(SB)/1, $0x99
-DATA codes_iq2_3_avx512vnni<>+23(SB)/1, $0x99
-DATA codes_iq2_3_avx512vnni<>+24(SB)/1, $0xab
-DATA codes_iq2_3_avx512vnni<>+25(SB)/1, $0xab
-DATA codes_iq2_3_avx512vnni<>+26(SB)/1, $0xab
-DATA codes_iq2_3_avx512vnni<>+27(SB)/1, $0xab
-DATA codes_iq2_3_avx512vnni<>+28(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+29(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+30(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+31(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+32(SB)/1, $0x78
-DATA codes_iq2_3_avx512vnni<>+33(SB)/1, $0x78
-DATA codes_iq2_3_avx512vnni<>+34(SB)/1, $0x78
-DATA codes_iq2_3_avx512vnni<>+35(SB)/1, $0x78
-DATA codes_iq2_3_avx512vnni<>+36(SB)/1, $0x67
-DATA codes_iq2_3_avx512vnni<>+37(SB)/1, $0x67
-DATA codes_iq2_3_avx512vnni<>+38(SB)/1, $0x67
-DATA codes_iq2_3_avx512vnni<>+39(SB)/1, $0x67
-DATA codes_iq2_3_avx512vnni<>+40(SB)/1, $0x55
-DATA codes_iq2_3_avx512vnni<>+41(SB)/1, $0x55
-DATA codes_iq2_3_avx512vnni<>+42(SB)/1, $0x55
-DATA codes_iq2_3_avx512vnni<>+43(SB)/1, $0x55
-DATA codes_iq2_3_avx512vnni<>+44(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+45(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+46(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+47(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+48(SB)/1, $0x78
-DATA codes_iq2_3_avx512vnni<>+49(SB)/1, $0x78
-DATA codes_iq2_3_avx512vnni<>+50(SB)/1, $0x78
-DATA codes_iq2_3_avx512vnni<>+51(SB)/1, $0x78
-DATA codes_iq2_3_avx512vnni<>+52(SB)/1, $0x67
-DATA codes_iq2_3_avx512vnni<>+53(SB)/1, $0x67
-DATA codes_iq2_3_avx512vnni<>+54(SB)/1, $0x67
-DATA codes_iq2_3_avx512vnni<>+55(SB)/1, $0x67
-DATA codes_iq2_3_avx512vnni<>+56(SB)/1, $0x55
-DATA codes_iq2_3_avx512vnni<>+57(SB)/1, $0x55
-DATA codes_iq2_3_avx512vnni<>+58(SB)/1, $0x55
-DATA codes_iq2_3_avx512vnni<>+59(SB)/1, $0x55
-DATA codes_iq2_3_avx512vnni<>+60(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+61(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+62(SB)/1, $0x80
-DATA codes_iq2_3_avx512vnni<>+63(SB)/1, $0x80
-GLOBL codes_iq2_3_avx512vnni<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx512vnni_30303030<>+0(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+4(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+8(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+12(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+16(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+20(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+24(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+28(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+32(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+36(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+40(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+44(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+48(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+52(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+56(SB)/4, $0x30303030
+DATA dwords_avx512vnni_30303030<>+60(SB)/4, $0x30303030
+GLOBL dwords_avx512vnni_30303030<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx512vnni_20202020<>+0(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+4(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+8(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+12(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+16(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+20(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+24(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+28(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+32(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+36(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+40(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+44(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+48(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+52(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+56(SB)/4, $0x20202020
-DATA dwords_avx512vnni_20202020<>+60(SB)/4, $0x20202020
-GLOBL dwords_avx512vnni_20202020<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx512vnni_03030303<>+0(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+4(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+8(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+12(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+16(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+20(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+24(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+28(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+32(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+36(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+40(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+44(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+48(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+52(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+56(SB)/4, $0x03030303
+DATA dwords_avx512vnni_03030303<>+60(SB)/4, $0x03030303
+GLOBL dwords_avx512vnni_03030303<>(SB), RODATA|NOPTR, $64
 
 DATA book_iq2_xxs_00_avx512vnni<>+0(SB)/1, $0x00
 DATA book_iq2_xxs_00_avx512vnni<>+1(SB)/1, $0x02
@@ -1486,727 +1440,562 @@ DATA book_iq2_xxs_13_avx512vnni<>+62(SB)/1, $0xa8
 DATA book_iq2_xxs_13_avx512vnni<>+63(SB)/1, $0xa9
 GLOBL book_iq2_xxs_13_avx512vnni<>(SB), RODATA|NOPTR, $64
 
-DATA order_iq2_xxsx16_avx512vnni<>+0(SB)/1, $0x00
-DATA order_iq2_xxsx16_avx512vnni<>+1(SB)/1, $0x08
-DATA order_iq2_xxsx16_avx512vnni<>+2(SB)/1, $0x10
-DATA order_iq2_xxsx16_avx512vnni<>+3(SB)/1, $0x18
-DATA order_iq2_xxsx16_avx512vnni<>+4(SB)/1, $0x01
-DATA order_iq2_xxsx16_avx512vnni<>+5(SB)/1, $0x09
-DATA order_iq2_xxsx16_avx512vnni<>+6(SB)/1, $0x11
-DATA order_iq2_xxsx16_avx512vnni<>+7(SB)/1, $0x19
-DATA order_iq2_xxsx16_avx512vnni<>+8(SB)/1, $0x02
-DATA order_iq2_xxsx16_avx512vnni<>+9(SB)/1, $0x0a
-DATA order_iq2_xxsx16_avx512vnni<>+10(SB)/1, $0x12
-DATA order_iq2_xxsx16_avx512vnni<>+11(SB)/1, $0x1a
-DATA order_iq2_xxsx16_avx512vnni<>+12(SB)/1, $0x03
-DATA order_iq2_xxsx16_avx512vnni<>+13(SB)/1, $0x0b
-DATA order_iq2_xxsx16_avx512vnni<>+14(SB)/1, $0x13
-DATA order_iq2_xxsx16_avx512vnni<>+15(SB)/1, $0x1b
-DATA order_iq2_xxsx16_avx512vnni<>+16(SB)/1, $0x04
-DATA order_iq2_xxsx16_avx512vnni<>+17(SB)/1, $0x0c
-DATA order_iq2_xxsx16_avx512vnni<>+18(SB)/1, $0x14
-DATA order_iq2_xxsx16_avx512vnni<>+19(SB)/1, $0x1c
-DATA order_iq2_xxsx16_avx512vnni<>+20(SB)/1, $0x05
-DATA order_iq2_xxsx16_avx512vnni<>+21(SB)/1, $0x0d
-DATA order_iq2_xxsx16_avx512vnni<>+22(SB)/1, $0x15
-DATA order_iq2_xxsx16_avx512vnni<>+23(SB)/1, $0x1d
-DATA order_iq2_xxsx16_avx512vnni<>+24(SB)/1, $0x06
-DATA order_iq2_xxsx16_avx512vnni<>+25(SB)/1, $0x0e
-DATA order_iq2_xxsx16_avx512vnni<>+26(SB)/1, $0x16
-DATA order_iq2_xxsx16_avx512vnni<>+27(SB)/1, $0x1e
-DATA order_iq2_xxsx16_avx512vnni<>+28(SB)/1, $0x07
-DATA order_iq2_xxsx16_avx512vnni<>+29(SB)/1, $0x0f
-DATA order_iq2_xxsx16_avx512vnni<>+30(SB)/1, $0x17
-DATA order_iq2_xxsx16_avx512vnni<>+31(SB)/1, $0x1f
-DATA order_iq2_xxsx16_avx512vnni<>+32(SB)/1, $0x00
-DATA order_iq2_xxsx16_avx512vnni<>+33(SB)/1, $0x08
-DATA order_iq2_xxsx16_avx512vnni<>+34(SB)/1, $0x10
-DATA order_iq2_xxsx16_avx512vnni<>+35(SB)/1, $0x18
-DATA order_iq2_xxsx16_avx512vnni<>+36(SB)/1, $0x01
-DATA order_iq2_xxsx16_avx512vnni<>+37(SB)/1, $0x09
-DATA order_iq2_xxsx16_avx512vnni<>+38(SB)/1, $0x11
-DATA order_iq2_xxsx16_avx512vnni<>+39(SB)/1, $0x19
-DATA order_iq2_xxsx16_avx512vnni<>+40(SB)/1, $0x02
-DATA order_iq2_xxsx16_avx512vnni<>+41(SB)/1, $0x0a
-DATA order_iq2_xxsx16_avx512vnni<>+42(SB)/1, $0x12
-DATA order_iq2_xxsx16_avx512vnni<>+43(SB)/1, $0x1a
-DATA order_iq2_xxsx16_avx512vnni<>+44(SB)/1, $0x03
-DATA order_iq2_xxsx16_avx512vnni<>+45(SB)/1, $0x0b
-DATA order_iq2_xxsx16_avx512vnni<>+46(SB)/1, $0x13
-DATA order_iq2_xxsx16_avx512vnni<>+47(SB)/1, $0x1b
-DATA order_iq2_xxsx16_avx512vnni<>+48(SB)/1, $0x04
-DATA order_iq2_xxsx16_avx512vnni<>+49(SB)/1, $0x0c
-DATA order_iq2_xxsx16_avx512vnni<>+50(SB)/1, $0x14
-DATA order_iq2_xxsx16_avx512vnni<>+51(SB)/1, $0x1c
-DATA order_iq2_xxsx16_avx512vnni<>+52(SB)/1, $0x05
-DATA order_iq2_xxsx16_avx512vnni<>+53(SB)/1, $0x0d
-DATA order_iq2_xxsx16_avx512vnni<>+54(SB)/1, $0x15
-DATA order_iq2_xxsx16_avx512vnni<>+55(SB)/1, $0x1d
-DATA order_iq2_xxsx16_avx512vnni<>+56(SB)/1, $0x06
-DATA order_iq2_xxsx16_avx512vnni<>+57(SB)/1, $0x0e
-DATA order_iq2_xxsx16_avx512vnni<>+58(SB)/1, $0x16
-DATA order_iq2_xxsx16_avx512vnni<>+59(SB)/1, $0x1e
-DATA order_iq2_xxsx16_avx512vnni<>+60(SB)/1, $0x07
-DATA order_iq2_xxsx16_avx512vnni<>+61(SB)/1, $0x0f
-DATA order_iq2_xxsx16_avx512vnni<>+62(SB)/1, $0x17
-DATA order_iq2_xxsx16_avx512vnni<>+63(SB)/1, $0x1f
-GLOBL order_iq2_xxsx16_avx512vnni<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx512vnni_4b400000<>+0(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+4(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+8(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+12(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+16(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+20(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+24(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+28(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+32(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+36(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+40(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+44(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+48(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+52(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+56(SB)/4, $0x4b400000
+DATA dwords_avx512vnni_4b400000<>+60(SB)/4, $0x4b400000
+GLOBL dwords_avx512vnni_4b400000<>(SB), RODATA|NOPTR, $64
 
 // func Gemv_iq2_xxsx16_q8x_16x2_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, MMX+
-TEXT ·Gemv_iq2_xxsx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $96-8
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq2_xxsx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	MOVQ      (AX), BX
 	MOVQ      8(AX), SI
 	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_01010101<>+0(SB), Z2
-	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z4
-	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z5
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z6
-	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z7
-	VMOVDQU32 dwords_avx512vnni_20202020<>+0(SB), Z8
-	VMOVDQU32 book_iq2_xxs_00_avx512vnni<>+0(SB), Z9
-	VMOVDQU32 book_iq2_xxs_01_avx512vnni<>+0(SB), Z10
-	VMOVDQU32 book_iq2_xxs_02_avx512vnni<>+0(SB), Z11
-	VMOVDQU32 book_iq2_xxs_03_avx512vnni<>+0(SB), Z12
-	VMOVDQU32 book_iq2_xxs_10_avx512vnni<>+0(SB), Z13
-	VMOVDQU32 order_iq2_xxsx16_avx512vnni<>+0(SB), Y14
-	LEAQ      (SP), R9
-	ADDQ      $0x1f, R9
-	ANDQ      $-32, R9
+	VMOVDQU32 dwords_avx512vnni_40404040<>+0(SB), Z1
+	VMOVDQU32 codes_iq2_pair_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 codes_iq2_pair_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 codes_iq2_pair_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 codes_iq2_pair_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z6
+	VMOVDQU32 dwords_avx512vnni_03030303<>+0(SB), Z7
+	VMOVDQU32 book_iq2_xxs_00_avx512vnni<>+0(SB), Z8
+	VMOVDQU32 book_iq2_xxs_01_avx512vnni<>+0(SB), Z9
+	VMOVDQU32 book_iq2_xxs_02_avx512vnni<>+0(SB), Z10
+	VMOVDQU32 book_iq2_xxs_03_avx512vnni<>+0(SB), Z11
+	VMOVDQU32 book_iq2_xxs_10_avx512vnni<>+0(SB), Z12
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, R8
-	MOVQ   40(AX), R10
-	MOVQ   48(AX), R11
-	MOVQ   32(AX), R12
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	MOVQ   32(AX), R11
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ       16(AX), R13
-	PREFETCHT1 (DI)(R13*1)
-	VCVTPH2PS  (DI), Z17
-	VMOVDQU32  128(R8), Z18
-	VPSRLD     $0x02, Z18, Z19
-	VMOVDQU32  64(R8), Z20
-	VPADDB     Z20, Z20, Z21
-	VPMOVB2M   Z20, K2
-	VPMOVB2M   Z21, K1
-	VPERMB     Z9, Z20, Z21
-	VPERMB     Z10, Z20, K1, Z21
-	VPERMB     Z11, Z20, Z22
-	VPERMB     Z12, Z20, K1, Z22
-	VMOVDQU8   Z22, K2, Z21
-	VPERMB     Z13, Z20, Z22
-	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8   Z23, K2, Z22
-	VPERMB     (R10), Y14, Y20
-	VMOVDQU32  Y20, (R9)
-	VPERMB     (R10)(R11*1), Y14, Y20
-	VMOVDQU32  Y20, 32(R9)
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z15
+	VMOVDQU32  128(R8), Z16
+	VPSRLD     $0x02, Z16, Z17
+	VMOVDQU32  64(R8), Z18
+	VPMOVB2M   Z18, K2
+	VPTESTMB   Z1, Z18, K1
+	KANDQ      K1, K2, K3
+	VPERMB     Z8, Z18, Z19
+	VPERMB     Z9, Z18, K1, Z19
+	VPERMB     Z10, Z18, K2, Z19
+	VPERMB     Z11, Z18, K3, Z19
+	VPERMB     Z12, Z18, Z20
+	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, K2, Z20
+	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K3, Z20
 
 	// sub-block 0, scale 0
-	VPBROADCASTD  40(R10), Z20
-	VPBROADCASTD  40(R10)(R11*1), Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z4, Z18, Z24
-	VPERMB        Z3, Z24, Z24
-	VPDPBUSD.BCST (R9), Z24, Z20
-	VPDPBUSD.BCST 32(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z8, Z18, Z24
-	VPERMB        Z7, Z24, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z20
-	VPDPBUSD.BCST 36(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z2, Z18, Z24
-	VPERMB        Z1, Z24, Z24
-	VPDPBUSD.BCST 8(R9), Z24, Z20
-	VPDPBUSD.BCST 40(R9), Z24, Z23
+	VPBROADCASTD  40(R9), Z18
+	VPBROADCASTD  40(R9)(R10*1), Z21
+	VMOVDQA32     Z19, Z23
+	VPTERNLOGD    $0xd8, Z6, Z16, Z23
+	VPERMB        Z2, Z23, Z22
+	VPDPBUSD.BCST (R9), Z22, Z18
+	VPDPBUSD.BCST (R9)(R10*1), Z22, Z21
+	VPERMB        Z3, Z23, Z22
+	VPDPBUSD.BCST 4(R9), Z22, Z18
+	VPDPBUSD.BCST 4(R9)(R10*1), Z22, Z21
+	VPSRLD        $0x02, Z19, Z19
+	VPTERNLOGD    $0xd8, Z7, Z16, Z19
+	VPERMB        Z4, Z19, Z16
+	VPDPBUSD.BCST 8(R9), Z16, Z18
+	VPDPBUSD.BCST 8(R9)(R10*1), Z16, Z21
 	PREFETCHT1    32768(R8)
 	PREFETCHT0    8192(R8)
-	VPSRLD        $0x02, Z21, Z21
-	VPTERNLOGD    $0xd8, Z6, Z18, Z21
-	VPERMB        Z5, Z21, Z21
-	VPDPBUSD.BCST 12(R9), Z21, Z20
-	VPDPBUSD.BCST 44(R9), Z21, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z4, Z19, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z20
-	VPDPBUSD.BCST 48(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z8, Z19, Z18
-	VPERMB        Z7, Z18, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z20
-	VPDPBUSD.BCST 52(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z2, Z19, Z18
-	VPERMB        Z1, Z18, Z18
-	VPDPBUSD.BCST 24(R9), Z18, Z20
-	VPDPBUSD.BCST 56(R9), Z18, Z23
+	VPERMB        Z5, Z19, Z16
+	VPDPBUSD.BCST 12(R9), Z16, Z18
+	VPDPBUSD.BCST 12(R9)(R10*1), Z16, Z21
+	VMOVDQA32     Z20, Z19
+	VPTERNLOGD    $0xd8, Z6, Z17, Z19
+	VPERMB        Z2, Z19, Z16
+	VPDPBUSD.BCST 16(R9), Z16, Z18
+	VPDPBUSD.BCST 16(R9)(R10*1), Z16, Z21
+	VPERMB        Z3, Z19, Z16
+	VPDPBUSD.BCST 20(R9), Z16, Z18
+	VPDPBUSD.BCST 20(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x02, Z20, Z16
+	VPTERNLOGD    $0xd8, Z7, Z17, Z16
+	VPERMB        Z4, Z16, Z17
+	VPDPBUSD.BCST 24(R9), Z17, Z18
+	VPDPBUSD.BCST 24(R9)(R10*1), Z17, Z21
 	PREFETCHT0    8256(R8)
-	VPSRLD        $0x02, Z22, Z18
-	VPTERNLOGD    $0xd8, Z6, Z19, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 28(R9), Z18, Z20
-	VPDPBUSD.BCST 60(R9), Z18, Z23
-	VMOVDQU32     (R8), Z18
-	VPERMPS       Z0, Z18, Z18
-	VMULPS        Z17, Z18, Z18
-	VMULPS.BCST   32(R10), Z18, Z19
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z19, Z20, Z15
-	VMULPS.BCST   32(R10)(R11*1), Z18, Z18
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z18, Z23, Z16
-	VMOVDQU32     256(R8), Z18
-	VPSRLD        $0x02, Z18, Z19
-	VMOVDQU32     192(R8), Z20
-	VPADDB        Z20, Z20, Z21
-	VPMOVB2M      Z20, K2
-	VPMOVB2M      Z21, K1
-	VPERMB        Z9, Z20, Z21
-	VPERMB        Z10, Z20, K1, Z21
-	VPERMB        Z11, Z20, Z22
-	VPERMB        Z12, Z20, K1, Z22
-	VMOVDQU8      Z22, K2, Z21
-	VPERMB        Z13, Z20, Z22
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8      Z23, K2, Z22
-	VPERMB        48(R10), Y14, Y20
-	VMOVDQU32     Y20, (R9)
-	VPERMB        48(R10)(R11*1), Y14, Y20
-	VMOVDQU32     Y20, 32(R9)
+	VPERMB        Z5, Z16, Z16
+	VPDPBUSD.BCST 28(R9), Z16, Z18
+	VPDPBUSD.BCST 28(R9)(R10*1), Z16, Z21
+	VMOVDQU32     (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VMULPS.BCST   32(R9), Z16, Z17
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z17, Z18, Z13
+	VMULPS.BCST   32(R9)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z16, Z21, Z14
+	VMOVDQU32     256(R8), Z16
+	VPSRLD        $0x02, Z16, Z17
+	VMOVDQU32     192(R8), Z18
+	VPMOVB2M      Z18, K2
+	VPTESTMB      Z1, Z18, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z18, Z19
+	VPERMB        Z9, Z18, K1, Z19
+	VPERMB        Z10, Z18, K2, Z19
+	VPERMB        Z11, Z18, K3, Z19
+	VPERMB        Z12, Z18, Z20
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, K2, Z20
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K3, Z20
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R10), Z20
-	VPBROADCASTD  88(R10)(R11*1), Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z4, Z18, Z24
-	VPERMB        Z3, Z24, Z24
-	VPDPBUSD.BCST (R9), Z24, Z20
-	VPDPBUSD.BCST 32(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z8, Z18, Z24
-	VPERMB        Z7, Z24, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z20
-	VPDPBUSD.BCST 36(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z2, Z18, Z24
-	VPERMB        Z1, Z24, Z24
-	VPDPBUSD.BCST 8(R9), Z24, Z20
-	VPDPBUSD.BCST 40(R9), Z24, Z23
+	VPBROADCASTD  104(R9), Z18
+	VPBROADCASTD  104(R9)(R10*1), Z21
+	VMOVDQA32     Z19, Z23
+	VPTERNLOGD    $0xd8, Z6, Z16, Z23
+	VPERMB        Z2, Z23, Z22
+	VPDPBUSD.BCST 64(R9), Z22, Z18
+	VPDPBUSD.BCST 64(R9)(R10*1), Z22, Z21
+	VPERMB        Z3, Z23, Z22
+	VPDPBUSD.BCST 68(R9), Z22, Z18
+	VPDPBUSD.BCST 68(R9)(R10*1), Z22, Z21
+	VPSRLD        $0x02, Z19, Z19
+	VPTERNLOGD    $0xd8, Z7, Z16, Z19
+	VPERMB        Z4, Z19, Z16
+	VPDPBUSD.BCST 72(R9), Z16, Z18
+	VPDPBUSD.BCST 72(R9)(R10*1), Z16, Z21
 	PREFETCHT0    8320(R8)
-	VPSRLD        $0x02, Z21, Z21
-	VPTERNLOGD    $0xd8, Z6, Z18, Z21
-	VPERMB        Z5, Z21, Z21
-	VPDPBUSD.BCST 12(R9), Z21, Z20
-	VPDPBUSD.BCST 44(R9), Z21, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z4, Z19, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z20
-	VPDPBUSD.BCST 48(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z8, Z19, Z18
-	VPERMB        Z7, Z18, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z20
-	VPDPBUSD.BCST 52(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z2, Z19, Z18
-	VPERMB        Z1, Z18, Z18
-	VPDPBUSD.BCST 24(R9), Z18, Z20
-	VPDPBUSD.BCST 56(R9), Z18, Z23
+	VPERMB        Z5, Z19, Z16
+	VPDPBUSD.BCST 76(R9), Z16, Z18
+	VPDPBUSD.BCST 76(R9)(R10*1), Z16, Z21
+	VMOVDQA32     Z20, Z19
+	VPTERNLOGD    $0xd8, Z6, Z17, Z19
+	VPERMB        Z2, Z19, Z16
+	VPDPBUSD.BCST 80(R9), Z16, Z18
+	VPDPBUSD.BCST 80(R9)(R10*1), Z16, Z21
+	VPERMB        Z3, Z19, Z16
+	VPDPBUSD.BCST 84(R9), Z16, Z18
+	VPDPBUSD.BCST 84(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x02, Z20, Z16
+	VPTERNLOGD    $0xd8, Z7, Z17, Z16
+	VPERMB        Z4, Z16, Z17
+	VPDPBUSD.BCST 88(R9), Z17, Z18
+	VPDPBUSD.BCST 88(R9)(R10*1), Z17, Z21
 	PREFETCHT0    8384(R8)
-	VPSRLD        $0x02, Z22, Z18
-	VPTERNLOGD    $0xd8, Z6, Z19, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 28(R9), Z18, Z20
-	VPDPBUSD.BCST 60(R9), Z18, Z23
-	VPSRLD        $0x04, (R8), Z18
-	VPERMPS       Z0, Z18, Z18
-	VMULPS        Z17, Z18, Z18
-	VMULPS.BCST   80(R10), Z18, Z19
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z19, Z20, Z15
-	VMULPS.BCST   80(R10)(R11*1), Z18, Z18
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z18, Z23, Z16
-	VMOVDQU32     384(R8), Z18
-	VPSRLD        $0x02, Z18, Z19
-	VMOVDQU32     320(R8), Z20
-	VPADDB        Z20, Z20, Z21
-	VPMOVB2M      Z20, K2
-	VPMOVB2M      Z21, K1
-	VPERMB        Z9, Z20, Z21
-	VPERMB        Z10, Z20, K1, Z21
-	VPERMB        Z11, Z20, Z22
-	VPERMB        Z12, Z20, K1, Z22
-	VMOVDQU8      Z22, K2, Z21
-	VPERMB        Z13, Z20, Z22
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8      Z23, K2, Z22
-	VPERMB        96(R10), Y14, Y20
-	VMOVDQU32     Y20, (R9)
-	VPERMB        96(R10)(R11*1), Y14, Y20
-	VMOVDQU32     Y20, 32(R9)
+	VPERMB        Z5, Z16, Z16
+	VPDPBUSD.BCST 92(R9), Z16, Z18
+	VPDPBUSD.BCST 92(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x04, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VMULPS.BCST   96(R9), Z16, Z17
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z17, Z18, Z13
+	VMULPS.BCST   96(R9)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z16, Z21, Z14
+	VMOVDQU32     384(R8), Z16
+	VPSRLD        $0x02, Z16, Z17
+	VMOVDQU32     320(R8), Z18
+	VPMOVB2M      Z18, K2
+	VPTESTMB      Z1, Z18, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z18, Z19
+	VPERMB        Z9, Z18, K1, Z19
+	VPERMB        Z10, Z18, K2, Z19
+	VPERMB        Z11, Z18, K3, Z19
+	VPERMB        Z12, Z18, Z20
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, K2, Z20
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K3, Z20
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R10), Z20
-	VPBROADCASTD  136(R10)(R11*1), Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z4, Z18, Z24
-	VPERMB        Z3, Z24, Z24
-	VPDPBUSD.BCST (R9), Z24, Z20
-	VPDPBUSD.BCST 32(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z8, Z18, Z24
-	VPERMB        Z7, Z24, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z20
-	VPDPBUSD.BCST 36(R9), Z24, Z23
+	VPBROADCASTD  168(R9), Z18
+	VPBROADCASTD  168(R9)(R10*1), Z21
+	VMOVDQA32     Z19, Z23
+	VPTERNLOGD    $0xd8, Z6, Z16, Z23
+	VPERMB        Z2, Z23, Z22
+	VPDPBUSD.BCST 128(R9), Z22, Z18
+	VPDPBUSD.BCST 128(R9)(R10*1), Z22, Z21
+	VPERMB        Z3, Z23, Z22
+	VPDPBUSD.BCST 132(R9), Z22, Z18
+	VPDPBUSD.BCST 132(R9)(R10*1), Z22, Z21
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z2, Z18, Z24
-	VPERMB        Z1, Z24, Z24
-	VPDPBUSD.BCST 8(R9), Z24, Z20
-	VPDPBUSD.BCST 40(R9), Z24, Z23
-	VPSRLD        $0x02, Z21, Z21
-	VPTERNLOGD    $0xd8, Z6, Z18, Z21
-	VPERMB        Z5, Z21, Z21
-	VPDPBUSD.BCST 12(R9), Z21, Z20
-	VPDPBUSD.BCST 44(R9), Z21, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z4, Z19, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z20
-	VPDPBUSD.BCST 48(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z8, Z19, Z18
-	VPERMB        Z7, Z18, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z20
-	VPDPBUSD.BCST 52(R9), Z18, Z23
+	VPSRLD        $0x02, Z19, Z19
+	VPTERNLOGD    $0xd8, Z7, Z16, Z19
+	VPERMB        Z4, Z19, Z16
+	VPDPBUSD.BCST 136(R9), Z16, Z18
+	VPDPBUSD.BCST 136(R9)(R10*1), Z16, Z21
+	VPERMB        Z5, Z19, Z16
+	VPDPBUSD.BCST 140(R9), Z16, Z18
+	VPDPBUSD.BCST 140(R9)(R10*1), Z16, Z21
+	VMOVDQA32     Z20, Z19
+	VPTERNLOGD    $0xd8, Z6, Z17, Z19
+	VPERMB        Z2, Z19, Z16
+	VPDPBUSD.BCST 144(R9), Z16, Z18
+	VPDPBUSD.BCST 144(R9)(R10*1), Z16, Z21
+	VPERMB        Z3, Z19, Z16
+	VPDPBUSD.BCST 148(R9), Z16, Z18
+	VPDPBUSD.BCST 148(R9)(R10*1), Z16, Z21
 	PREFETCHT0    8512(R8)
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z2, Z19, Z18
-	VPERMB        Z1, Z18, Z18
-	VPDPBUSD.BCST 24(R9), Z18, Z20
-	VPDPBUSD.BCST 56(R9), Z18, Z23
-	VPSRLD        $0x02, Z22, Z18
-	VPTERNLOGD    $0xd8, Z6, Z19, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 28(R9), Z18, Z20
-	VPDPBUSD.BCST 60(R9), Z18, Z23
-	VPSRLD        $0x08, (R8), Z18
-	VPERMPS       Z0, Z18, Z18
-	VMULPS        Z17, Z18, Z18
-	VMULPS.BCST   128(R10), Z18, Z19
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z19, Z20, Z15
-	VMULPS.BCST   128(R10)(R11*1), Z18, Z18
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z18, Z23, Z16
-	VMOVDQU32     512(R8), Z18
-	VPSRLD        $0x02, Z18, Z19
-	VMOVDQU32     448(R8), Z20
-	VPADDB        Z20, Z20, Z21
-	VPMOVB2M      Z20, K2
-	VPMOVB2M      Z21, K1
-	VPERMB        Z9, Z20, Z21
-	VPERMB        Z10, Z20, K1, Z21
-	VPERMB        Z11, Z20, Z22
-	VPERMB        Z12, Z20, K1, Z22
-	VMOVDQU8      Z22, K2, Z21
-	VPERMB        Z13, Z20, Z22
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8      Z23, K2, Z22
-	VPERMB        144(R10), Y14, Y20
-	VMOVDQU32     Y20, (R9)
-	VPERMB        144(R10)(R11*1), Y14, Y20
-	VMOVDQU32     Y20, 32(R9)
+	VPSRLD        $0x02, Z20, Z16
+	VPTERNLOGD    $0xd8, Z7, Z17, Z16
+	VPERMB        Z4, Z16, Z17
+	VPDPBUSD.BCST 152(R9), Z17, Z18
+	VPDPBUSD.BCST 152(R9)(R10*1), Z17, Z21
+	VPERMB        Z5, Z16, Z16
+	VPDPBUSD.BCST 156(R9), Z16, Z18
+	VPDPBUSD.BCST 156(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x08, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VMULPS.BCST   160(R9), Z16, Z17
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z17, Z18, Z13
+	VMULPS.BCST   160(R9)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z16, Z21, Z14
+	VMOVDQU32     512(R8), Z16
+	VPSRLD        $0x02, Z16, Z17
+	VMOVDQU32     448(R8), Z18
+	VPMOVB2M      Z18, K2
+	VPTESTMB      Z1, Z18, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z18, Z19
+	VPERMB        Z9, Z18, K1, Z19
+	VPERMB        Z10, Z18, K2, Z19
+	VPERMB        Z11, Z18, K3, Z19
+	VPERMB        Z12, Z18, Z20
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, K2, Z20
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K3, Z20
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R10), Z20
-	VPBROADCASTD  184(R10)(R11*1), Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z4, Z18, Z24
-	VPERMB        Z3, Z24, Z24
-	VPDPBUSD.BCST (R9), Z24, Z20
-	VPDPBUSD.BCST 32(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z8, Z18, Z24
-	VPERMB        Z7, Z24, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z20
-	VPDPBUSD.BCST 36(R9), Z24, Z23
+	VPBROADCASTD  232(R9), Z18
+	VPBROADCASTD  232(R9)(R10*1), Z21
+	VMOVDQA32     Z19, Z23
+	VPTERNLOGD    $0xd8, Z6, Z16, Z23
+	VPERMB        Z2, Z23, Z22
+	VPDPBUSD.BCST 192(R9), Z22, Z18
+	VPDPBUSD.BCST 192(R9)(R10*1), Z22, Z21
+	VPERMB        Z3, Z23, Z22
+	VPDPBUSD.BCST 196(R9), Z22, Z18
+	VPDPBUSD.BCST 196(R9)(R10*1), Z22, Z21
 	PREFETCHT0    8576(R8)
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z2, Z18, Z24
-	VPERMB        Z1, Z24, Z24
-	VPDPBUSD.BCST 8(R9), Z24, Z20
-	VPDPBUSD.BCST 40(R9), Z24, Z23
-	VPSRLD        $0x02, Z21, Z21
-	VPTERNLOGD    $0xd8, Z6, Z18, Z21
-	VPERMB        Z5, Z21, Z21
-	VPDPBUSD.BCST 12(R9), Z21, Z20
-	VPDPBUSD.BCST 44(R9), Z21, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z4, Z19, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z20
-	VPDPBUSD.BCST 48(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z8, Z19, Z18
-	VPERMB        Z7, Z18, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z20
-	VPDPBUSD.BCST 52(R9), Z18, Z23
+	VPSRLD        $0x02, Z19, Z19
+	VPTERNLOGD    $0xd8, Z7, Z16, Z19
+	VPERMB        Z4, Z19, Z16
+	VPDPBUSD.BCST 200(R9), Z16, Z18
+	VPDPBUSD.BCST 200(R9)(R10*1), Z16, Z21
+	VPERMB        Z5, Z19, Z16
+	VPDPBUSD.BCST 204(R9), Z16, Z18
+	VPDPBUSD.BCST 204(R9)(R10*1), Z16, Z21
+	VMOVDQA32     Z20, Z19
+	VPTERNLOGD    $0xd8, Z6, Z17, Z19
+	VPERMB        Z2, Z19, Z16
+	VPDPBUSD.BCST 208(R9), Z16, Z18
+	VPDPBUSD.BCST 208(R9)(R10*1), Z16, Z21
+	VPERMB        Z3, Z19, Z16
+	VPDPBUSD.BCST 212(R9), Z16, Z18
+	VPDPBUSD.BCST 212(R9)(R10*1), Z16, Z21
 	PREFETCHT0    8640(R8)
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z2, Z19, Z18
-	VPERMB        Z1, Z18, Z18
-	VPDPBUSD.BCST 24(R9), Z18, Z20
-	VPDPBUSD.BCST 56(R9), Z18, Z23
-	VPSRLD        $0x02, Z22, Z18
-	VPTERNLOGD    $0xd8, Z6, Z19, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 28(R9), Z18, Z20
-	VPDPBUSD.BCST 60(R9), Z18, Z23
-	VPSRLD        $0x0c, (R8), Z18
-	VPERMPS       Z0, Z18, Z18
-	VMULPS        Z17, Z18, Z18
-	VMULPS.BCST   176(R10), Z18, Z19
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z19, Z20, Z15
-	VMULPS.BCST   176(R10)(R11*1), Z18, Z18
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z18, Z23, Z16
-	VMOVDQU32     640(R8), Z18
-	VPSRLD        $0x02, Z18, Z19
-	VMOVDQU32     576(R8), Z20
-	VPADDB        Z20, Z20, Z21
-	VPMOVB2M      Z20, K2
-	VPMOVB2M      Z21, K1
-	VPERMB        Z9, Z20, Z21
-	VPERMB        Z10, Z20, K1, Z21
-	VPERMB        Z11, Z20, Z22
-	VPERMB        Z12, Z20, K1, Z22
-	VMOVDQU8      Z22, K2, Z21
-	VPERMB        Z13, Z20, Z22
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8      Z23, K2, Z22
-	VPERMB        192(R10), Y14, Y20
-	VMOVDQU32     Y20, (R9)
-	VPERMB        192(R10)(R11*1), Y14, Y20
-	VMOVDQU32     Y20, 32(R9)
+	VPSRLD        $0x02, Z20, Z16
+	VPTERNLOGD    $0xd8, Z7, Z17, Z16
+	VPERMB        Z4, Z16, Z17
+	VPDPBUSD.BCST 216(R9), Z17, Z18
+	VPDPBUSD.BCST 216(R9)(R10*1), Z17, Z21
+	VPERMB        Z5, Z16, Z16
+	VPDPBUSD.BCST 220(R9), Z16, Z18
+	VPDPBUSD.BCST 220(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x0c, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VMULPS.BCST   224(R9), Z16, Z17
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z17, Z18, Z13
+	VMULPS.BCST   224(R9)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z16, Z21, Z14
+	VMOVDQU32     640(R8), Z16
+	VPSRLD        $0x02, Z16, Z17
+	VMOVDQU32     576(R8), Z18
+	VPMOVB2M      Z18, K2
+	VPTESTMB      Z1, Z18, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z18, Z19
+	VPERMB        Z9, Z18, K1, Z19
+	VPERMB        Z10, Z18, K2, Z19
+	VPERMB        Z11, Z18, K3, Z19
+	VPERMB        Z12, Z18, Z20
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, K2, Z20
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K3, Z20
 
 	// sub-block 4, scale 0
-	VPBROADCASTD  232(R10), Z20
-	VPBROADCASTD  232(R10)(R11*1), Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z4, Z18, Z24
-	VPERMB        Z3, Z24, Z24
-	VPDPBUSD.BCST (R9), Z24, Z20
-	VPDPBUSD.BCST 32(R9), Z24, Z23
+	VPBROADCASTD  296(R9), Z18
+	VPBROADCASTD  296(R9)(R10*1), Z21
+	VMOVDQA32     Z19, Z23
+	VPTERNLOGD    $0xd8, Z6, Z16, Z23
+	VPERMB        Z2, Z23, Z22
+	VPDPBUSD.BCST 256(R9), Z22, Z18
+	VPDPBUSD.BCST 256(R9)(R10*1), Z22, Z21
 	PREFETCHT1    33280(R8)
 	PREFETCHT0    8704(R8)
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z8, Z18, Z24
-	VPERMB        Z7, Z24, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z20
-	VPDPBUSD.BCST 36(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z2, Z18, Z24
-	VPERMB        Z1, Z24, Z24
-	VPDPBUSD.BCST 8(R9), Z24, Z20
-	VPDPBUSD.BCST 40(R9), Z24, Z23
-	VPSRLD        $0x02, Z21, Z21
-	VPTERNLOGD    $0xd8, Z6, Z18, Z21
-	VPERMB        Z5, Z21, Z21
-	VPDPBUSD.BCST 12(R9), Z21, Z20
-	VPDPBUSD.BCST 44(R9), Z21, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z4, Z19, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z20
-	VPDPBUSD.BCST 48(R9), Z18, Z23
+	VPERMB        Z3, Z23, Z22
+	VPDPBUSD.BCST 260(R9), Z22, Z18
+	VPDPBUSD.BCST 260(R9)(R10*1), Z22, Z21
+	VPSRLD        $0x02, Z19, Z19
+	VPTERNLOGD    $0xd8, Z7, Z16, Z19
+	VPERMB        Z4, Z19, Z16
+	VPDPBUSD.BCST 264(R9), Z16, Z18
+	VPDPBUSD.BCST 264(R9)(R10*1), Z16, Z21
+	VPERMB        Z5, Z19, Z16
+	VPDPBUSD.BCST 268(R9), Z16, Z18
+	VPDPBUSD.BCST 268(R9)(R10*1), Z16, Z21
+	VMOVDQA32     Z20, Z19
+	VPTERNLOGD    $0xd8, Z6, Z17, Z19
+	VPERMB        Z2, Z19, Z16
+	VPDPBUSD.BCST 272(R9), Z16, Z18
+	VPDPBUSD.BCST 272(R9)(R10*1), Z16, Z21
 	PREFETCHT0    8768(R8)
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z8, Z19, Z18
-	VPERMB        Z7, Z18, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z20
-	VPDPBUSD.BCST 52(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z2, Z19, Z18
-	VPERMB        Z1, Z18, Z18
-	VPDPBUSD.BCST 24(R9), Z18, Z20
-	VPDPBUSD.BCST 56(R9), Z18, Z23
-	VPSRLD        $0x02, Z22, Z18
-	VPTERNLOGD    $0xd8, Z6, Z19, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 28(R9), Z18, Z20
-	VPDPBUSD.BCST 60(R9), Z18, Z23
-	VPSRLD        $0x10, (R8), Z18
-	VPERMPS       Z0, Z18, Z18
-	VMULPS        Z17, Z18, Z18
-	VMULPS.BCST   224(R10), Z18, Z19
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z19, Z20, Z15
-	VMULPS.BCST   224(R10)(R11*1), Z18, Z18
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z18, Z23, Z16
-	VMOVDQU32     768(R8), Z18
-	VPSRLD        $0x02, Z18, Z19
-	VMOVDQU32     704(R8), Z20
-	VPADDB        Z20, Z20, Z21
-	VPMOVB2M      Z20, K2
-	VPMOVB2M      Z21, K1
-	VPERMB        Z9, Z20, Z21
-	VPERMB        Z10, Z20, K1, Z21
-	VPERMB        Z11, Z20, Z22
-	VPERMB        Z12, Z20, K1, Z22
-	VMOVDQU8      Z22, K2, Z21
-	VPERMB        Z13, Z20, Z22
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8      Z23, K2, Z22
-	VPERMB        240(R10), Y14, Y20
-	VMOVDQU32     Y20, (R9)
-	VPERMB        240(R10)(R11*1), Y14, Y20
-	VMOVDQU32     Y20, 32(R9)
+	VPERMB        Z3, Z19, Z16
+	VPDPBUSD.BCST 276(R9), Z16, Z18
+	VPDPBUSD.BCST 276(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x02, Z20, Z16
+	VPTERNLOGD    $0xd8, Z7, Z17, Z16
+	VPERMB        Z4, Z16, Z17
+	VPDPBUSD.BCST 280(R9), Z17, Z18
+	VPDPBUSD.BCST 280(R9)(R10*1), Z17, Z21
+	VPERMB        Z5, Z16, Z16
+	VPDPBUSD.BCST 284(R9), Z16, Z18
+	VPDPBUSD.BCST 284(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x10, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VMULPS.BCST   288(R9), Z16, Z17
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z17, Z18, Z13
+	VMULPS.BCST   288(R9)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z16, Z21, Z14
+	VMOVDQU32     768(R8), Z16
+	VPSRLD        $0x02, Z16, Z17
+	VMOVDQU32     704(R8), Z18
+	VPMOVB2M      Z18, K2
+	VPTESTMB      Z1, Z18, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z18, Z19
+	VPERMB        Z9, Z18, K1, Z19
+	VPERMB        Z10, Z18, K2, Z19
+	VPERMB        Z11, Z18, K3, Z19
+	VPERMB        Z12, Z18, Z20
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, K2, Z20
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K3, Z20
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  280(R10), Z20
-	VPBROADCASTD  280(R10)(R11*1), Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z4, Z18, Z24
-	VPERMB        Z3, Z24, Z24
-	VPDPBUSD.BCST (R9), Z24, Z20
-	VPDPBUSD.BCST 32(R9), Z24, Z23
+	VPBROADCASTD  360(R9), Z18
+	VPBROADCASTD  360(R9)(R10*1), Z21
+	VMOVDQA32     Z19, Z23
+	VPTERNLOGD    $0xd8, Z6, Z16, Z23
+	VPERMB        Z2, Z23, Z22
+	VPDPBUSD.BCST 320(R9), Z22, Z18
+	VPDPBUSD.BCST 320(R9)(R10*1), Z22, Z21
 	PREFETCHT0    8832(R8)
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z8, Z18, Z24
-	VPERMB        Z7, Z24, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z20
-	VPDPBUSD.BCST 36(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z2, Z18, Z24
-	VPERMB        Z1, Z24, Z24
-	VPDPBUSD.BCST 8(R9), Z24, Z20
-	VPDPBUSD.BCST 40(R9), Z24, Z23
-	VPSRLD        $0x02, Z21, Z21
-	VPTERNLOGD    $0xd8, Z6, Z18, Z21
-	VPERMB        Z5, Z21, Z21
-	VPDPBUSD.BCST 12(R9), Z21, Z20
-	VPDPBUSD.BCST 44(R9), Z21, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z4, Z19, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z20
-	VPDPBUSD.BCST 48(R9), Z18, Z23
+	VPERMB        Z3, Z23, Z22
+	VPDPBUSD.BCST 324(R9), Z22, Z18
+	VPDPBUSD.BCST 324(R9)(R10*1), Z22, Z21
+	VPSRLD        $0x02, Z19, Z19
+	VPTERNLOGD    $0xd8, Z7, Z16, Z19
+	VPERMB        Z4, Z19, Z16
+	VPDPBUSD.BCST 328(R9), Z16, Z18
+	VPDPBUSD.BCST 328(R9)(R10*1), Z16, Z21
+	VPERMB        Z5, Z19, Z16
+	VPDPBUSD.BCST 332(R9), Z16, Z18
+	VPDPBUSD.BCST 332(R9)(R10*1), Z16, Z21
+	VMOVDQA32     Z20, Z19
+	VPTERNLOGD    $0xd8, Z6, Z17, Z19
+	VPERMB        Z2, Z19, Z16
+	VPDPBUSD.BCST 336(R9), Z16, Z18
+	VPDPBUSD.BCST 336(R9)(R10*1), Z16, Z21
 	PREFETCHT0    8896(R8)
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z8, Z19, Z18
-	VPERMB        Z7, Z18, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z20
-	VPDPBUSD.BCST 52(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z2, Z19, Z18
-	VPERMB        Z1, Z18, Z18
-	VPDPBUSD.BCST 24(R9), Z18, Z20
-	VPDPBUSD.BCST 56(R9), Z18, Z23
-	VPSRLD        $0x02, Z22, Z18
-	VPTERNLOGD    $0xd8, Z6, Z19, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 28(R9), Z18, Z20
-	VPDPBUSD.BCST 60(R9), Z18, Z23
-	VPSRLD        $0x14, (R8), Z18
-	VPERMPS       Z0, Z18, Z18
-	VMULPS        Z17, Z18, Z18
-	VMULPS.BCST   272(R10), Z18, Z19
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z19, Z20, Z15
-	VMULPS.BCST   272(R10)(R11*1), Z18, Z18
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z18, Z23, Z16
-	VMOVDQU32     896(R8), Z18
-	VPSRLD        $0x02, Z18, Z19
-	VMOVDQU32     832(R8), Z20
-	VPADDB        Z20, Z20, Z21
-	VPMOVB2M      Z20, K2
-	VPMOVB2M      Z21, K1
-	VPERMB        Z9, Z20, Z21
-	VPERMB        Z10, Z20, K1, Z21
-	VPERMB        Z11, Z20, Z22
-	VPERMB        Z12, Z20, K1, Z22
-	VMOVDQU8      Z22, K2, Z21
-	VPERMB        Z13, Z20, Z22
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8      Z23, K2, Z22
-	VPERMB        288(R10), Y14, Y20
-	VMOVDQU32     Y20, (R9)
-	VPERMB        288(R10)(R11*1), Y14, Y20
-	VMOVDQU32     Y20, 32(R9)
+	VPERMB        Z3, Z19, Z16
+	VPDPBUSD.BCST 340(R9), Z16, Z18
+	VPDPBUSD.BCST 340(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x02, Z20, Z16
+	VPTERNLOGD    $0xd8, Z7, Z17, Z16
+	VPERMB        Z4, Z16, Z17
+	VPDPBUSD.BCST 344(R9), Z17, Z18
+	VPDPBUSD.BCST 344(R9)(R10*1), Z17, Z21
+	VPERMB        Z5, Z16, Z16
+	VPDPBUSD.BCST 348(R9), Z16, Z18
+	VPDPBUSD.BCST 348(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x14, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VMULPS.BCST   352(R9), Z16, Z17
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z17, Z18, Z13
+	VMULPS.BCST   352(R9)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z16, Z21, Z14
+	VMOVDQU32     896(R8), Z16
+	VPSRLD        $0x02, Z16, Z17
+	VMOVDQU32     832(R8), Z18
+	VPMOVB2M      Z18, K2
+	VPTESTMB      Z1, Z18, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z18, Z19
+	VPERMB        Z9, Z18, K1, Z19
+	VPERMB        Z10, Z18, K2, Z19
+	VPERMB        Z11, Z18, K3, Z19
+	VPERMB        Z12, Z18, Z20
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, K2, Z20
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K3, Z20
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R10), Z20
-	VPBROADCASTD  328(R10)(R11*1), Z23
+	VPBROADCASTD  424(R9), Z18
+	VPBROADCASTD  424(R9)(R10*1), Z21
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z4, Z18, Z24
-	VPERMB        Z3, Z24, Z24
-	VPDPBUSD.BCST (R9), Z24, Z20
-	VPDPBUSD.BCST 32(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z8, Z18, Z24
-	VPERMB        Z7, Z24, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z20
-	VPDPBUSD.BCST 36(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z2, Z18, Z24
-	VPERMB        Z1, Z24, Z24
-	VPDPBUSD.BCST 8(R9), Z24, Z20
-	VPDPBUSD.BCST 40(R9), Z24, Z23
-	VPSRLD        $0x02, Z21, Z21
-	VPTERNLOGD    $0xd8, Z6, Z18, Z21
-	VPERMB        Z5, Z21, Z21
-	VPDPBUSD.BCST 12(R9), Z21, Z20
-	VPDPBUSD.BCST 44(R9), Z21, Z23
+	VMOVDQA32     Z19, Z23
+	VPTERNLOGD    $0xd8, Z6, Z16, Z23
+	VPERMB        Z2, Z23, Z22
+	VPDPBUSD.BCST 384(R9), Z22, Z18
+	VPDPBUSD.BCST 384(R9)(R10*1), Z22, Z21
+	VPERMB        Z3, Z23, Z22
+	VPDPBUSD.BCST 388(R9), Z22, Z18
+	VPDPBUSD.BCST 388(R9)(R10*1), Z22, Z21
+	VPSRLD        $0x02, Z19, Z19
+	VPTERNLOGD    $0xd8, Z7, Z16, Z19
+	VPERMB        Z4, Z19, Z16
+	VPDPBUSD.BCST 392(R9), Z16, Z18
+	VPDPBUSD.BCST 392(R9)(R10*1), Z16, Z21
+	VPERMB        Z5, Z19, Z16
+	VPDPBUSD.BCST 396(R9), Z16, Z18
+	VPDPBUSD.BCST 396(R9)(R10*1), Z16, Z21
 	PREFETCHT0    9024(R8)
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z4, Z19, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z20
-	VPDPBUSD.BCST 48(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z8, Z19, Z18
-	VPERMB        Z7, Z18, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z20
-	VPDPBUSD.BCST 52(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z2, Z19, Z18
-	VPERMB        Z1, Z18, Z18
-	VPDPBUSD.BCST 24(R9), Z18, Z20
-	VPDPBUSD.BCST 56(R9), Z18, Z23
-	VPSRLD        $0x02, Z22, Z18
-	VPTERNLOGD    $0xd8, Z6, Z19, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 28(R9), Z18, Z20
-	VPDPBUSD.BCST 60(R9), Z18, Z23
-	VPSRLD        $0x18, (R8), Z18
-	VPERMPS       Z0, Z18, Z18
-	VMULPS        Z17, Z18, Z18
-	VMULPS.BCST   320(R10), Z18, Z19
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z19, Z20, Z15
-	VMULPS.BCST   320(R10)(R11*1), Z18, Z18
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z18, Z23, Z16
-	VMOVDQU32     1024(R8), Z18
-	VPSRLD        $0x02, Z18, Z19
-	VMOVDQU32     960(R8), Z20
-	VPADDB        Z20, Z20, Z21
-	VPMOVB2M      Z20, K2
-	VPMOVB2M      Z21, K1
-	VPERMB        Z9, Z20, Z21
-	VPERMB        Z10, Z20, K1, Z21
-	VPERMB        Z11, Z20, Z22
-	VPERMB        Z12, Z20, K1, Z22
-	VMOVDQU8      Z22, K2, Z21
-	VPERMB        Z13, Z20, Z22
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8      Z23, K2, Z22
-	VPERMB        336(R10), Y14, Y20
-	VMOVDQU32     Y20, (R9)
-	VPERMB        336(R10)(R11*1), Y14, Y20
-	VMOVDQU32     Y20, 32(R9)
+	VMOVDQA32     Z20, Z19
+	VPTERNLOGD    $0xd8, Z6, Z17, Z19
+	VPERMB        Z2, Z19, Z16
+	VPDPBUSD.BCST 400(R9), Z16, Z18
+	VPDPBUSD.BCST 400(R9)(R10*1), Z16, Z21
+	VPERMB        Z3, Z19, Z16
+	VPDPBUSD.BCST 404(R9), Z16, Z18
+	VPDPBUSD.BCST 404(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x02, Z20, Z16
+	VPTERNLOGD    $0xd8, Z7, Z17, Z16
+	VPERMB        Z4, Z16, Z17
+	VPDPBUSD.BCST 408(R9), Z17, Z18
+	VPDPBUSD.BCST 408(R9)(R10*1), Z17, Z21
+	VPERMB        Z5, Z16, Z16
+	VPDPBUSD.BCST 412(R9), Z16, Z18
+	VPDPBUSD.BCST 412(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x18, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VMULPS.BCST   416(R9), Z16, Z17
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z17, Z18, Z13
+	VMULPS.BCST   416(R9)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z16, Z21, Z14
+	VMOVDQU32     1024(R8), Z16
+	VPSRLD        $0x02, Z16, Z17
+	VMOVDQU32     960(R8), Z18
+	VPMOVB2M      Z18, K2
+	VPTESTMB      Z1, Z18, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z18, Z19
+	VPERMB        Z9, Z18, K1, Z19
+	VPERMB        Z10, Z18, K2, Z19
+	VPERMB        Z11, Z18, K3, Z19
+	VPERMB        Z12, Z18, Z20
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, K2, Z20
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K3, Z20
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R10), Z20
-	VPBROADCASTD  376(R10)(R11*1), Z23
+	VPBROADCASTD  488(R9), Z18
+	VPBROADCASTD  488(R9)(R10*1), Z21
 	PREFETCHT0    9088(R8)
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z4, Z18, Z24
-	VPERMB        Z3, Z24, Z24
-	VPDPBUSD.BCST (R9), Z24, Z20
-	VPDPBUSD.BCST 32(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z8, Z18, Z24
-	VPERMB        Z7, Z24, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z20
-	VPDPBUSD.BCST 36(R9), Z24, Z23
-	VMOVDQA32     Z21, Z24
-	VPTERNLOGD    $0xd8, Z2, Z18, Z24
-	VPERMB        Z1, Z24, Z24
-	VPDPBUSD.BCST 8(R9), Z24, Z20
-	VPDPBUSD.BCST 40(R9), Z24, Z23
-	VPSRLD        $0x02, Z21, Z21
-	VPTERNLOGD    $0xd8, Z6, Z18, Z21
-	VPERMB        Z5, Z21, Z21
-	VPDPBUSD.BCST 12(R9), Z21, Z20
-	VPDPBUSD.BCST 44(R9), Z21, Z23
+	VMOVDQA32     Z19, Z23
+	VPTERNLOGD    $0xd8, Z6, Z16, Z23
+	VPERMB        Z2, Z23, Z22
+	VPDPBUSD.BCST 448(R9), Z22, Z18
+	VPDPBUSD.BCST 448(R9)(R10*1), Z22, Z21
+	VPERMB        Z3, Z23, Z22
+	VPDPBUSD.BCST 452(R9), Z22, Z18
+	VPDPBUSD.BCST 452(R9)(R10*1), Z22, Z21
+	VPSRLD        $0x02, Z19, Z19
+	VPTERNLOGD    $0xd8, Z7, Z16, Z19
+	VPERMB        Z4, Z19, Z16
+	VPDPBUSD.BCST 456(R9), Z16, Z18
+	VPDPBUSD.BCST 456(R9)(R10*1), Z16, Z21
+	VPERMB        Z5, Z19, Z16
+	VPDPBUSD.BCST 460(R9), Z16, Z18
+	VPDPBUSD.BCST 460(R9)(R10*1), Z16, Z21
 	PREFETCHT0    9152(R8)
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z4, Z19, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z20
-	VPDPBUSD.BCST 48(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z8, Z19, Z18
-	VPERMB        Z7, Z18, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z20
-	VPDPBUSD.BCST 52(R9), Z18, Z23
-	VMOVDQA32     Z22, Z18
-	VPTERNLOGD    $0xd8, Z2, Z19, Z18
-	VPERMB        Z1, Z18, Z18
-	VPDPBUSD.BCST 24(R9), Z18, Z20
-	VPDPBUSD.BCST 56(R9), Z18, Z23
+	VMOVDQA32     Z20, Z19
+	VPTERNLOGD    $0xd8, Z6, Z17, Z19
+	VPERMB        Z2, Z19, Z16
+	VPDPBUSD.BCST 464(R9), Z16, Z18
+	VPDPBUSD.BCST 464(R9)(R10*1), Z16, Z21
+	VPERMB        Z3, Z19, Z16
+	VPDPBUSD.BCST 468(R9), Z16, Z18
+	VPDPBUSD.BCST 468(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x02, Z20, Z16
+	VPTERNLOGD    $0xd8, Z7, Z17, Z16
+	VPERMB        Z4, Z16, Z17
+	VPDPBUSD.BCST 472(R9), Z17, Z18
+	VPDPBUSD.BCST 472(R9)(R10*1), Z17, Z21
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
-	VPSRLD        $0x02, Z22, Z18
-	VPTERNLOGD    $0xd8, Z6, Z19, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 28(R9), Z18, Z20
-	VPDPBUSD.BCST 60(R9), Z18, Z23
-	VPSRLD        $0x1c, (R8), Z18
-	VPERMPS       Z0, Z18, Z18
-	VMULPS        Z17, Z18, Z18
-	VMULPS.BCST   368(R10), Z18, Z17
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z17, Z20, Z15
-	VMULPS.BCST   368(R10)(R11*1), Z18, Z17
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z17, Z23, Z16
-	ADDQ          $0x00000180, R10
+	VPERMB        Z5, Z16, Z16
+	VPDPBUSD.BCST 476(R9), Z16, Z18
+	VPDPBUSD.BCST 476(R9)(R10*1), Z16, Z21
+	VPSRLD        $0x1c, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VMULPS.BCST   480(R9), Z16, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z13
+	VMULPS.BCST   480(R9)(R10*1), Z16, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z14
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
-	DECQ          R12
+	DECQ          R11
 	JNZ           block
 	MOVQ          64(AX), DI
-	VMOVUPS       Z15, (CX)
-	VMOVUPS       Z16, (CX)(DI*1)
+	VMOVUPS       Z13, (CX)
+	VMOVUPS       Z14, (CX)(DI*1)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -2216,771 +2005,638 @@ block:
 	RET
 
 // func Gemv_iq2_xxsx16_q8x_16x3_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, MMX+
-TEXT ·Gemv_iq2_xxsx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $128-8
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq2_xxsx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	MOVQ      (AX), BX
 	MOVQ      8(AX), SI
 	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_01010101<>+0(SB), Z2
-	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z4
-	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z5
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z6
-	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z7
-	VMOVDQU32 dwords_avx512vnni_20202020<>+0(SB), Z8
-	VMOVDQU32 book_iq2_xxs_00_avx512vnni<>+0(SB), Z9
-	VMOVDQU32 book_iq2_xxs_01_avx512vnni<>+0(SB), Z10
-	VMOVDQU32 order_iq2_xxsx16_avx512vnni<>+0(SB), Y11
-	LEAQ      (SP), R9
-	ADDQ      $0x1f, R9
-	ANDQ      $-32, R9
+	VMOVDQU32 dwords_avx512vnni_40404040<>+0(SB), Z1
+	VMOVDQU32 codes_iq2_pair_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 codes_iq2_pair_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 codes_iq2_pair_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 codes_iq2_pair_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z6
+	VMOVDQU32 dwords_avx512vnni_03030303<>+0(SB), Z7
+	VMOVDQU32 book_iq2_xxs_00_avx512vnni<>+0(SB), Z8
+	VMOVDQU32 book_iq2_xxs_01_avx512vnni<>+0(SB), Z9
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, R8
-	MOVQ   40(AX), R10
-	MOVQ   48(AX), R11
-	MOVQ   32(AX), R12
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	MOVQ   32(AX), R11
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ       16(AX), R13
-	PREFETCHT1 (DI)(R13*1)
-	VCVTPH2PS  (DI), Z15
-	VMOVDQU32  128(R8), Z16
-	VPSRLD     $0x02, Z16, Z17
-	VMOVDQU32  64(R8), Z18
-	VPADDB     Z18, Z18, Z19
-	VPMOVB2M   Z18, K2
-	VPMOVB2M   Z19, K1
-	VPERMB     Z9, Z18, Z19
-	VPERMB     Z10, Z18, K1, Z19
-	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8   Z20, K2, Z19
-	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8   Z21, K2, Z20
-	VPERMB     (R10), Y11, Y18
-	VMOVDQU32  Y18, (R9)
-	VPERMB     (R10)(R11*1), Y11, Y18
-	VMOVDQU32  Y18, 32(R9)
-	VPERMB     (R10)(R11*2), Y11, Y18
-	VMOVDQU32  Y18, 64(R9)
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z13
+	VMOVDQU32  128(R8), Z14
+	VPSRLD     $0x02, Z14, Z15
+	VMOVDQU32  64(R8), Z16
+	VPMOVB2M   Z16, K2
+	VPTESTMB   Z1, Z16, K1
+	KANDQ      K1, K2, K3
+	VPERMB     Z8, Z16, Z17
+	VPERMB     Z9, Z16, K1, Z17
+	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 0, scale 0
-	VPBROADCASTD  40(R10), Z18
-	VPBROADCASTD  40(R10)(R11*1), Z21
-	VPBROADCASTD  40(R10)(R11*2), Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z4, Z16, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z18
-	VPDPBUSD.BCST 32(R9), Z23, Z21
-	VPDPBUSD.BCST 64(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z8, Z16, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z18
-	VPDPBUSD.BCST 36(R9), Z23, Z21
-	VPDPBUSD.BCST 68(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z2, Z16, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z18
-	VPDPBUSD.BCST 40(R9), Z23, Z21
-	VPDPBUSD.BCST 72(R9), Z23, Z22
+	VPBROADCASTD  40(R9), Z16
+	VPBROADCASTD  40(R9)(R10*1), Z19
+	VPBROADCASTD  40(R9)(R10*2), Z20
+	VMOVDQA32     Z17, Z22
+	VPTERNLOGD    $0xd8, Z6, Z14, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST (R9), Z21, Z16
+	VPDPBUSD.BCST (R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST (R9)(R10*2), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 4(R9), Z21, Z16
+	VPDPBUSD.BCST 4(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 4(R9)(R10*2), Z21, Z20
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 8(R9), Z14, Z16
+	VPDPBUSD.BCST 8(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 8(R9)(R10*2), Z14, Z20
 	PREFETCHT1    32768(R8)
 	PREFETCHT0    8192(R8)
-	VPSRLD        $0x02, Z19, Z19
-	VPTERNLOGD    $0xd8, Z6, Z16, Z19
-	VPERMB        Z5, Z19, Z19
-	VPDPBUSD.BCST 12(R9), Z19, Z18
-	VPDPBUSD.BCST 44(R9), Z19, Z21
-	VPDPBUSD.BCST 76(R9), Z19, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z4, Z17, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z18
-	VPDPBUSD.BCST 48(R9), Z16, Z21
-	VPDPBUSD.BCST 80(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z8, Z17, Z16
-	VPERMB        Z7, Z16, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z18
-	VPDPBUSD.BCST 52(R9), Z16, Z21
-	VPDPBUSD.BCST 84(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z2, Z17, Z16
-	VPERMB        Z1, Z16, Z16
-	VPDPBUSD.BCST 24(R9), Z16, Z18
-	VPDPBUSD.BCST 56(R9), Z16, Z21
-	VPDPBUSD.BCST 88(R9), Z16, Z22
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 12(R9), Z14, Z16
+	VPDPBUSD.BCST 12(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 12(R9)(R10*2), Z14, Z20
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 16(R9), Z14, Z16
+	VPDPBUSD.BCST 16(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 16(R9)(R10*2), Z14, Z20
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 20(R9), Z14, Z16
+	VPDPBUSD.BCST 20(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 20(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 24(R9), Z15, Z16
+	VPDPBUSD.BCST 24(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 24(R9)(R10*2), Z15, Z20
 	PREFETCHT0    8256(R8)
-	VPSRLD        $0x02, Z20, Z16
-	VPTERNLOGD    $0xd8, Z6, Z17, Z16
-	VPERMB        Z5, Z16, Z16
-	VPDPBUSD.BCST 28(R9), Z16, Z18
-	VPDPBUSD.BCST 60(R9), Z16, Z21
-	VPDPBUSD.BCST 92(R9), Z16, Z22
-	VMOVDQU32     (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z15, Z16, Z16
-	VMULPS.BCST   32(R10), Z16, Z17
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z17, Z18, Z12
-	VMULPS.BCST   32(R10)(R11*1), Z16, Z17
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z17, Z21, Z13
-	VMULPS.BCST   32(R10)(R11*2), Z16, Z16
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z14
-	VMOVDQU32     256(R8), Z16
-	VPSRLD        $0x02, Z16, Z17
-	VMOVDQU32     192(R8), Z18
-	VPADDB        Z18, Z18, Z19
-	VPMOVB2M      Z18, K2
-	VPMOVB2M      Z19, K1
-	VPERMB        Z9, Z18, Z19
-	VPERMB        Z10, Z18, K1, Z19
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8      Z21, K2, Z20
-	VPERMB        48(R10), Y11, Y18
-	VMOVDQU32     Y18, (R9)
-	VPERMB        48(R10)(R11*1), Y11, Y18
-	VMOVDQU32     Y18, 32(R9)
-	VPERMB        48(R10)(R11*2), Y11, Y18
-	VMOVDQU32     Y18, 64(R9)
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 28(R9), Z14, Z16
+	VPDPBUSD.BCST 28(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 28(R9)(R10*2), Z14, Z20
+	VMOVDQU32     (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   32(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z10
+	VMULPS.BCST   32(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z11
+	VMULPS.BCST   32(R9)(R10*2), Z14, Z14
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z14, Z20, Z12
+	VMOVDQU32     256(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     192(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z16, Z17
+	VPERMB        Z9, Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R10), Z18
-	VPBROADCASTD  88(R10)(R11*1), Z21
-	VPBROADCASTD  88(R10)(R11*2), Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z4, Z16, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z18
-	VPDPBUSD.BCST 32(R9), Z23, Z21
-	VPDPBUSD.BCST 64(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z8, Z16, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z18
-	VPDPBUSD.BCST 36(R9), Z23, Z21
-	VPDPBUSD.BCST 68(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z2, Z16, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z18
-	VPDPBUSD.BCST 40(R9), Z23, Z21
-	VPDPBUSD.BCST 72(R9), Z23, Z22
+	VPBROADCASTD  104(R9), Z16
+	VPBROADCASTD  104(R9)(R10*1), Z19
+	VPBROADCASTD  104(R9)(R10*2), Z20
+	VMOVDQA32     Z17, Z22
+	VPTERNLOGD    $0xd8, Z6, Z14, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 64(R9), Z21, Z16
+	VPDPBUSD.BCST 64(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 64(R9)(R10*2), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 68(R9), Z21, Z16
+	VPDPBUSD.BCST 68(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 68(R9)(R10*2), Z21, Z20
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 72(R9), Z14, Z16
+	VPDPBUSD.BCST 72(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 72(R9)(R10*2), Z14, Z20
 	PREFETCHT0    8320(R8)
-	VPSRLD        $0x02, Z19, Z19
-	VPTERNLOGD    $0xd8, Z6, Z16, Z19
-	VPERMB        Z5, Z19, Z19
-	VPDPBUSD.BCST 12(R9), Z19, Z18
-	VPDPBUSD.BCST 44(R9), Z19, Z21
-	VPDPBUSD.BCST 76(R9), Z19, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z4, Z17, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z18
-	VPDPBUSD.BCST 48(R9), Z16, Z21
-	VPDPBUSD.BCST 80(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z8, Z17, Z16
-	VPERMB        Z7, Z16, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z18
-	VPDPBUSD.BCST 52(R9), Z16, Z21
-	VPDPBUSD.BCST 84(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z2, Z17, Z16
-	VPERMB        Z1, Z16, Z16
-	VPDPBUSD.BCST 24(R9), Z16, Z18
-	VPDPBUSD.BCST 56(R9), Z16, Z21
-	VPDPBUSD.BCST 88(R9), Z16, Z22
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 76(R9), Z14, Z16
+	VPDPBUSD.BCST 76(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 76(R9)(R10*2), Z14, Z20
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 80(R9), Z14, Z16
+	VPDPBUSD.BCST 80(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 80(R9)(R10*2), Z14, Z20
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 84(R9), Z14, Z16
+	VPDPBUSD.BCST 84(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 84(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 88(R9), Z15, Z16
+	VPDPBUSD.BCST 88(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 88(R9)(R10*2), Z15, Z20
 	PREFETCHT0    8384(R8)
-	VPSRLD        $0x02, Z20, Z16
-	VPTERNLOGD    $0xd8, Z6, Z17, Z16
-	VPERMB        Z5, Z16, Z16
-	VPDPBUSD.BCST 28(R9), Z16, Z18
-	VPDPBUSD.BCST 60(R9), Z16, Z21
-	VPDPBUSD.BCST 92(R9), Z16, Z22
-	VPSRLD        $0x04, (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z15, Z16, Z16
-	VMULPS.BCST   80(R10), Z16, Z17
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z17, Z18, Z12
-	VMULPS.BCST   80(R10)(R11*1), Z16, Z17
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z17, Z21, Z13
-	VMULPS.BCST   80(R10)(R11*2), Z16, Z16
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z14
-	VMOVDQU32     384(R8), Z16
-	VPSRLD        $0x02, Z16, Z17
-	VMOVDQU32     320(R8), Z18
-	VPADDB        Z18, Z18, Z19
-	VPMOVB2M      Z18, K2
-	VPMOVB2M      Z19, K1
-	VPERMB        Z9, Z18, Z19
-	VPERMB        Z10, Z18, K1, Z19
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8      Z21, K2, Z20
-	VPERMB        96(R10), Y11, Y18
-	VMOVDQU32     Y18, (R9)
-	VPERMB        96(R10)(R11*1), Y11, Y18
-	VMOVDQU32     Y18, 32(R9)
-	VPERMB        96(R10)(R11*2), Y11, Y18
-	VMOVDQU32     Y18, 64(R9)
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 92(R9), Z14, Z16
+	VPDPBUSD.BCST 92(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 92(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x04, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   96(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z10
+	VMULPS.BCST   96(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z11
+	VMULPS.BCST   96(R9)(R10*2), Z14, Z14
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z14, Z20, Z12
+	VMOVDQU32     384(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     320(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z16, Z17
+	VPERMB        Z9, Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R10), Z18
-	VPBROADCASTD  136(R10)(R11*1), Z21
-	VPBROADCASTD  136(R10)(R11*2), Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z4, Z16, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z18
-	VPDPBUSD.BCST 32(R9), Z23, Z21
-	VPDPBUSD.BCST 64(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z8, Z16, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z18
-	VPDPBUSD.BCST 36(R9), Z23, Z21
-	VPDPBUSD.BCST 68(R9), Z23, Z22
+	VPBROADCASTD  168(R9), Z16
+	VPBROADCASTD  168(R9)(R10*1), Z19
+	VPBROADCASTD  168(R9)(R10*2), Z20
+	VMOVDQA32     Z17, Z22
+	VPTERNLOGD    $0xd8, Z6, Z14, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 128(R9), Z21, Z16
+	VPDPBUSD.BCST 128(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 128(R9)(R10*2), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 132(R9), Z21, Z16
+	VPDPBUSD.BCST 132(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 132(R9)(R10*2), Z21, Z20
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z2, Z16, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z18
-	VPDPBUSD.BCST 40(R9), Z23, Z21
-	VPDPBUSD.BCST 72(R9), Z23, Z22
-	VPSRLD        $0x02, Z19, Z19
-	VPTERNLOGD    $0xd8, Z6, Z16, Z19
-	VPERMB        Z5, Z19, Z19
-	VPDPBUSD.BCST 12(R9), Z19, Z18
-	VPDPBUSD.BCST 44(R9), Z19, Z21
-	VPDPBUSD.BCST 76(R9), Z19, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z4, Z17, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z18
-	VPDPBUSD.BCST 48(R9), Z16, Z21
-	VPDPBUSD.BCST 80(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z8, Z17, Z16
-	VPERMB        Z7, Z16, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z18
-	VPDPBUSD.BCST 52(R9), Z16, Z21
-	VPDPBUSD.BCST 84(R9), Z16, Z22
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 136(R9), Z14, Z16
+	VPDPBUSD.BCST 136(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 136(R9)(R10*2), Z14, Z20
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 140(R9), Z14, Z16
+	VPDPBUSD.BCST 140(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 140(R9)(R10*2), Z14, Z20
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 144(R9), Z14, Z16
+	VPDPBUSD.BCST 144(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 144(R9)(R10*2), Z14, Z20
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 148(R9), Z14, Z16
+	VPDPBUSD.BCST 148(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 148(R9)(R10*2), Z14, Z20
 	PREFETCHT0    8512(R8)
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z2, Z17, Z16
-	VPERMB        Z1, Z16, Z16
-	VPDPBUSD.BCST 24(R9), Z16, Z18
-	VPDPBUSD.BCST 56(R9), Z16, Z21
-	VPDPBUSD.BCST 88(R9), Z16, Z22
-	VPSRLD        $0x02, Z20, Z16
-	VPTERNLOGD    $0xd8, Z6, Z17, Z16
-	VPERMB        Z5, Z16, Z16
-	VPDPBUSD.BCST 28(R9), Z16, Z18
-	VPDPBUSD.BCST 60(R9), Z16, Z21
-	VPDPBUSD.BCST 92(R9), Z16, Z22
-	VPSRLD        $0x08, (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z15, Z16, Z16
-	VMULPS.BCST   128(R10), Z16, Z17
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z17, Z18, Z12
-	VMULPS.BCST   128(R10)(R11*1), Z16, Z17
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z17, Z21, Z13
-	VMULPS.BCST   128(R10)(R11*2), Z16, Z16
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z14
-	VMOVDQU32     512(R8), Z16
-	VPSRLD        $0x02, Z16, Z17
-	VMOVDQU32     448(R8), Z18
-	VPADDB        Z18, Z18, Z19
-	VPMOVB2M      Z18, K2
-	VPMOVB2M      Z19, K1
-	VPERMB        Z9, Z18, Z19
-	VPERMB        Z10, Z18, K1, Z19
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8      Z21, K2, Z20
-	VPERMB        144(R10), Y11, Y18
-	VMOVDQU32     Y18, (R9)
-	VPERMB        144(R10)(R11*1), Y11, Y18
-	VMOVDQU32     Y18, 32(R9)
-	VPERMB        144(R10)(R11*2), Y11, Y18
-	VMOVDQU32     Y18, 64(R9)
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 152(R9), Z15, Z16
+	VPDPBUSD.BCST 152(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 152(R9)(R10*2), Z15, Z20
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 156(R9), Z14, Z16
+	VPDPBUSD.BCST 156(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 156(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x08, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   160(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z10
+	VMULPS.BCST   160(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z11
+	VMULPS.BCST   160(R9)(R10*2), Z14, Z14
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z14, Z20, Z12
+	VMOVDQU32     512(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     448(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z16, Z17
+	VPERMB        Z9, Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R10), Z18
-	VPBROADCASTD  184(R10)(R11*1), Z21
-	VPBROADCASTD  184(R10)(R11*2), Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z4, Z16, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z18
-	VPDPBUSD.BCST 32(R9), Z23, Z21
-	VPDPBUSD.BCST 64(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z8, Z16, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z18
-	VPDPBUSD.BCST 36(R9), Z23, Z21
-	VPDPBUSD.BCST 68(R9), Z23, Z22
+	VPBROADCASTD  232(R9), Z16
+	VPBROADCASTD  232(R9)(R10*1), Z19
+	VPBROADCASTD  232(R9)(R10*2), Z20
+	VMOVDQA32     Z17, Z22
+	VPTERNLOGD    $0xd8, Z6, Z14, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 192(R9), Z21, Z16
+	VPDPBUSD.BCST 192(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 192(R9)(R10*2), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 196(R9), Z21, Z16
+	VPDPBUSD.BCST 196(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 196(R9)(R10*2), Z21, Z20
 	PREFETCHT0    8576(R8)
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z2, Z16, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z18
-	VPDPBUSD.BCST 40(R9), Z23, Z21
-	VPDPBUSD.BCST 72(R9), Z23, Z22
-	VPSRLD        $0x02, Z19, Z19
-	VPTERNLOGD    $0xd8, Z6, Z16, Z19
-	VPERMB        Z5, Z19, Z19
-	VPDPBUSD.BCST 12(R9), Z19, Z18
-	VPDPBUSD.BCST 44(R9), Z19, Z21
-	VPDPBUSD.BCST 76(R9), Z19, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z4, Z17, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z18
-	VPDPBUSD.BCST 48(R9), Z16, Z21
-	VPDPBUSD.BCST 80(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z8, Z17, Z16
-	VPERMB        Z7, Z16, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z18
-	VPDPBUSD.BCST 52(R9), Z16, Z21
-	VPDPBUSD.BCST 84(R9), Z16, Z22
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 200(R9), Z14, Z16
+	VPDPBUSD.BCST 200(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 200(R9)(R10*2), Z14, Z20
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 204(R9), Z14, Z16
+	VPDPBUSD.BCST 204(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 204(R9)(R10*2), Z14, Z20
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 208(R9), Z14, Z16
+	VPDPBUSD.BCST 208(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 208(R9)(R10*2), Z14, Z20
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 212(R9), Z14, Z16
+	VPDPBUSD.BCST 212(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 212(R9)(R10*2), Z14, Z20
 	PREFETCHT0    8640(R8)
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z2, Z17, Z16
-	VPERMB        Z1, Z16, Z16
-	VPDPBUSD.BCST 24(R9), Z16, Z18
-	VPDPBUSD.BCST 56(R9), Z16, Z21
-	VPDPBUSD.BCST 88(R9), Z16, Z22
-	VPSRLD        $0x02, Z20, Z16
-	VPTERNLOGD    $0xd8, Z6, Z17, Z16
-	VPERMB        Z5, Z16, Z16
-	VPDPBUSD.BCST 28(R9), Z16, Z18
-	VPDPBUSD.BCST 60(R9), Z16, Z21
-	VPDPBUSD.BCST 92(R9), Z16, Z22
-	VPSRLD        $0x0c, (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z15, Z16, Z16
-	VMULPS.BCST   176(R10), Z16, Z17
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z17, Z18, Z12
-	VMULPS.BCST   176(R10)(R11*1), Z16, Z17
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z17, Z21, Z13
-	VMULPS.BCST   176(R10)(R11*2), Z16, Z16
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z14
-	VMOVDQU32     640(R8), Z16
-	VPSRLD        $0x02, Z16, Z17
-	VMOVDQU32     576(R8), Z18
-	VPADDB        Z18, Z18, Z19
-	VPMOVB2M      Z18, K2
-	VPMOVB2M      Z19, K1
-	VPERMB        Z9, Z18, Z19
-	VPERMB        Z10, Z18, K1, Z19
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8      Z21, K2, Z20
-	VPERMB        192(R10), Y11, Y18
-	VMOVDQU32     Y18, (R9)
-	VPERMB        192(R10)(R11*1), Y11, Y18
-	VMOVDQU32     Y18, 32(R9)
-	VPERMB        192(R10)(R11*2), Y11, Y18
-	VMOVDQU32     Y18, 64(R9)
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 216(R9), Z15, Z16
+	VPDPBUSD.BCST 216(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 216(R9)(R10*2), Z15, Z20
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 220(R9), Z14, Z16
+	VPDPBUSD.BCST 220(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 220(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x0c, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   224(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z10
+	VMULPS.BCST   224(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z11
+	VMULPS.BCST   224(R9)(R10*2), Z14, Z14
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z14, Z20, Z12
+	VMOVDQU32     640(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     576(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z16, Z17
+	VPERMB        Z9, Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 4, scale 0
-	VPBROADCASTD  232(R10), Z18
-	VPBROADCASTD  232(R10)(R11*1), Z21
-	VPBROADCASTD  232(R10)(R11*2), Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z4, Z16, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z18
-	VPDPBUSD.BCST 32(R9), Z23, Z21
-	VPDPBUSD.BCST 64(R9), Z23, Z22
+	VPBROADCASTD  296(R9), Z16
+	VPBROADCASTD  296(R9)(R10*1), Z19
+	VPBROADCASTD  296(R9)(R10*2), Z20
+	VMOVDQA32     Z17, Z22
+	VPTERNLOGD    $0xd8, Z6, Z14, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 256(R9), Z21, Z16
+	VPDPBUSD.BCST 256(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 256(R9)(R10*2), Z21, Z20
 	PREFETCHT1    33280(R8)
 	PREFETCHT0    8704(R8)
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z8, Z16, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z18
-	VPDPBUSD.BCST 36(R9), Z23, Z21
-	VPDPBUSD.BCST 68(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z2, Z16, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z18
-	VPDPBUSD.BCST 40(R9), Z23, Z21
-	VPDPBUSD.BCST 72(R9), Z23, Z22
-	VPSRLD        $0x02, Z19, Z19
-	VPTERNLOGD    $0xd8, Z6, Z16, Z19
-	VPERMB        Z5, Z19, Z19
-	VPDPBUSD.BCST 12(R9), Z19, Z18
-	VPDPBUSD.BCST 44(R9), Z19, Z21
-	VPDPBUSD.BCST 76(R9), Z19, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z4, Z17, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z18
-	VPDPBUSD.BCST 48(R9), Z16, Z21
-	VPDPBUSD.BCST 80(R9), Z16, Z22
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 260(R9), Z21, Z16
+	VPDPBUSD.BCST 260(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 260(R9)(R10*2), Z21, Z20
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 264(R9), Z14, Z16
+	VPDPBUSD.BCST 264(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 264(R9)(R10*2), Z14, Z20
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 268(R9), Z14, Z16
+	VPDPBUSD.BCST 268(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 268(R9)(R10*2), Z14, Z20
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 272(R9), Z14, Z16
+	VPDPBUSD.BCST 272(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 272(R9)(R10*2), Z14, Z20
 	PREFETCHT0    8768(R8)
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z8, Z17, Z16
-	VPERMB        Z7, Z16, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z18
-	VPDPBUSD.BCST 52(R9), Z16, Z21
-	VPDPBUSD.BCST 84(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z2, Z17, Z16
-	VPERMB        Z1, Z16, Z16
-	VPDPBUSD.BCST 24(R9), Z16, Z18
-	VPDPBUSD.BCST 56(R9), Z16, Z21
-	VPDPBUSD.BCST 88(R9), Z16, Z22
-	VPSRLD        $0x02, Z20, Z16
-	VPTERNLOGD    $0xd8, Z6, Z17, Z16
-	VPERMB        Z5, Z16, Z16
-	VPDPBUSD.BCST 28(R9), Z16, Z18
-	VPDPBUSD.BCST 60(R9), Z16, Z21
-	VPDPBUSD.BCST 92(R9), Z16, Z22
-	VPSRLD        $0x10, (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z15, Z16, Z16
-	VMULPS.BCST   224(R10), Z16, Z17
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z17, Z18, Z12
-	VMULPS.BCST   224(R10)(R11*1), Z16, Z17
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z17, Z21, Z13
-	VMULPS.BCST   224(R10)(R11*2), Z16, Z16
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z14
-	VMOVDQU32     768(R8), Z16
-	VPSRLD        $0x02, Z16, Z17
-	VMOVDQU32     704(R8), Z18
-	VPADDB        Z18, Z18, Z19
-	VPMOVB2M      Z18, K2
-	VPMOVB2M      Z19, K1
-	VPERMB        Z9, Z18, Z19
-	VPERMB        Z10, Z18, K1, Z19
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8      Z21, K2, Z20
-	VPERMB        240(R10), Y11, Y18
-	VMOVDQU32     Y18, (R9)
-	VPERMB        240(R10)(R11*1), Y11, Y18
-	VMOVDQU32     Y18, 32(R9)
-	VPERMB        240(R10)(R11*2), Y11, Y18
-	VMOVDQU32     Y18, 64(R9)
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 276(R9), Z14, Z16
+	VPDPBUSD.BCST 276(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 276(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 280(R9), Z15, Z16
+	VPDPBUSD.BCST 280(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 280(R9)(R10*2), Z15, Z20
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 284(R9), Z14, Z16
+	VPDPBUSD.BCST 284(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 284(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x10, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   288(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z10
+	VMULPS.BCST   288(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z11
+	VMULPS.BCST   288(R9)(R10*2), Z14, Z14
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z14, Z20, Z12
+	VMOVDQU32     768(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     704(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z16, Z17
+	VPERMB        Z9, Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  280(R10), Z18
-	VPBROADCASTD  280(R10)(R11*1), Z21
-	VPBROADCASTD  280(R10)(R11*2), Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z4, Z16, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z18
-	VPDPBUSD.BCST 32(R9), Z23, Z21
-	VPDPBUSD.BCST 64(R9), Z23, Z22
+	VPBROADCASTD  360(R9), Z16
+	VPBROADCASTD  360(R9)(R10*1), Z19
+	VPBROADCASTD  360(R9)(R10*2), Z20
+	VMOVDQA32     Z17, Z22
+	VPTERNLOGD    $0xd8, Z6, Z14, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 320(R9), Z21, Z16
+	VPDPBUSD.BCST 320(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 320(R9)(R10*2), Z21, Z20
 	PREFETCHT0    8832(R8)
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z8, Z16, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z18
-	VPDPBUSD.BCST 36(R9), Z23, Z21
-	VPDPBUSD.BCST 68(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z2, Z16, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z18
-	VPDPBUSD.BCST 40(R9), Z23, Z21
-	VPDPBUSD.BCST 72(R9), Z23, Z22
-	VPSRLD        $0x02, Z19, Z19
-	VPTERNLOGD    $0xd8, Z6, Z16, Z19
-	VPERMB        Z5, Z19, Z19
-	VPDPBUSD.BCST 12(R9), Z19, Z18
-	VPDPBUSD.BCST 44(R9), Z19, Z21
-	VPDPBUSD.BCST 76(R9), Z19, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z4, Z17, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z18
-	VPDPBUSD.BCST 48(R9), Z16, Z21
-	VPDPBUSD.BCST 80(R9), Z16, Z22
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 324(R9), Z21, Z16
+	VPDPBUSD.BCST 324(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 324(R9)(R10*2), Z21, Z20
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 328(R9), Z14, Z16
+	VPDPBUSD.BCST 328(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 328(R9)(R10*2), Z14, Z20
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 332(R9), Z14, Z16
+	VPDPBUSD.BCST 332(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 332(R9)(R10*2), Z14, Z20
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 336(R9), Z14, Z16
+	VPDPBUSD.BCST 336(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 336(R9)(R10*2), Z14, Z20
 	PREFETCHT0    8896(R8)
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z8, Z17, Z16
-	VPERMB        Z7, Z16, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z18
-	VPDPBUSD.BCST 52(R9), Z16, Z21
-	VPDPBUSD.BCST 84(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z2, Z17, Z16
-	VPERMB        Z1, Z16, Z16
-	VPDPBUSD.BCST 24(R9), Z16, Z18
-	VPDPBUSD.BCST 56(R9), Z16, Z21
-	VPDPBUSD.BCST 88(R9), Z16, Z22
-	VPSRLD        $0x02, Z20, Z16
-	VPTERNLOGD    $0xd8, Z6, Z17, Z16
-	VPERMB        Z5, Z16, Z16
-	VPDPBUSD.BCST 28(R9), Z16, Z18
-	VPDPBUSD.BCST 60(R9), Z16, Z21
-	VPDPBUSD.BCST 92(R9), Z16, Z22
-	VPSRLD        $0x14, (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z15, Z16, Z16
-	VMULPS.BCST   272(R10), Z16, Z17
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z17, Z18, Z12
-	VMULPS.BCST   272(R10)(R11*1), Z16, Z17
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z17, Z21, Z13
-	VMULPS.BCST   272(R10)(R11*2), Z16, Z16
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z14
-	VMOVDQU32     896(R8), Z16
-	VPSRLD        $0x02, Z16, Z17
-	VMOVDQU32     832(R8), Z18
-	VPADDB        Z18, Z18, Z19
-	VPMOVB2M      Z18, K2
-	VPMOVB2M      Z19, K1
-	VPERMB        Z9, Z18, Z19
-	VPERMB        Z10, Z18, K1, Z19
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8      Z21, K2, Z20
-	VPERMB        288(R10), Y11, Y18
-	VMOVDQU32     Y18, (R9)
-	VPERMB        288(R10)(R11*1), Y11, Y18
-	VMOVDQU32     Y18, 32(R9)
-	VPERMB        288(R10)(R11*2), Y11, Y18
-	VMOVDQU32     Y18, 64(R9)
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 340(R9), Z14, Z16
+	VPDPBUSD.BCST 340(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 340(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 344(R9), Z15, Z16
+	VPDPBUSD.BCST 344(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 344(R9)(R10*2), Z15, Z20
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 348(R9), Z14, Z16
+	VPDPBUSD.BCST 348(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 348(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x14, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   352(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z10
+	VMULPS.BCST   352(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z11
+	VMULPS.BCST   352(R9)(R10*2), Z14, Z14
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z14, Z20, Z12
+	VMOVDQU32     896(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     832(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z16, Z17
+	VPERMB        Z9, Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R10), Z18
-	VPBROADCASTD  328(R10)(R11*1), Z21
-	VPBROADCASTD  328(R10)(R11*2), Z22
+	VPBROADCASTD  424(R9), Z16
+	VPBROADCASTD  424(R9)(R10*1), Z19
+	VPBROADCASTD  424(R9)(R10*2), Z20
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z4, Z16, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z18
-	VPDPBUSD.BCST 32(R9), Z23, Z21
-	VPDPBUSD.BCST 64(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z8, Z16, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z18
-	VPDPBUSD.BCST 36(R9), Z23, Z21
-	VPDPBUSD.BCST 68(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z2, Z16, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z18
-	VPDPBUSD.BCST 40(R9), Z23, Z21
-	VPDPBUSD.BCST 72(R9), Z23, Z22
-	VPSRLD        $0x02, Z19, Z19
-	VPTERNLOGD    $0xd8, Z6, Z16, Z19
-	VPERMB        Z5, Z19, Z19
-	VPDPBUSD.BCST 12(R9), Z19, Z18
-	VPDPBUSD.BCST 44(R9), Z19, Z21
-	VPDPBUSD.BCST 76(R9), Z19, Z22
+	VMOVDQA32     Z17, Z22
+	VPTERNLOGD    $0xd8, Z6, Z14, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 384(R9), Z21, Z16
+	VPDPBUSD.BCST 384(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 384(R9)(R10*2), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 388(R9), Z21, Z16
+	VPDPBUSD.BCST 388(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 388(R9)(R10*2), Z21, Z20
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 392(R9), Z14, Z16
+	VPDPBUSD.BCST 392(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 392(R9)(R10*2), Z14, Z20
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 396(R9), Z14, Z16
+	VPDPBUSD.BCST 396(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 396(R9)(R10*2), Z14, Z20
 	PREFETCHT0    9024(R8)
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z4, Z17, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z18
-	VPDPBUSD.BCST 48(R9), Z16, Z21
-	VPDPBUSD.BCST 80(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z8, Z17, Z16
-	VPERMB        Z7, Z16, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z18
-	VPDPBUSD.BCST 52(R9), Z16, Z21
-	VPDPBUSD.BCST 84(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z2, Z17, Z16
-	VPERMB        Z1, Z16, Z16
-	VPDPBUSD.BCST 24(R9), Z16, Z18
-	VPDPBUSD.BCST 56(R9), Z16, Z21
-	VPDPBUSD.BCST 88(R9), Z16, Z22
-	VPSRLD        $0x02, Z20, Z16
-	VPTERNLOGD    $0xd8, Z6, Z17, Z16
-	VPERMB        Z5, Z16, Z16
-	VPDPBUSD.BCST 28(R9), Z16, Z18
-	VPDPBUSD.BCST 60(R9), Z16, Z21
-	VPDPBUSD.BCST 92(R9), Z16, Z22
-	VPSRLD        $0x18, (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z15, Z16, Z16
-	VMULPS.BCST   320(R10), Z16, Z17
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z17, Z18, Z12
-	VMULPS.BCST   320(R10)(R11*1), Z16, Z17
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z17, Z21, Z13
-	VMULPS.BCST   320(R10)(R11*2), Z16, Z16
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z14
-	VMOVDQU32     1024(R8), Z16
-	VPSRLD        $0x02, Z16, Z17
-	VMOVDQU32     960(R8), Z18
-	VPADDB        Z18, Z18, Z19
-	VPMOVB2M      Z18, K2
-	VPMOVB2M      Z19, K1
-	VPERMB        Z9, Z18, Z19
-	VPERMB        Z10, Z18, K1, Z19
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8      Z21, K2, Z20
-	VPERMB        336(R10), Y11, Y18
-	VMOVDQU32     Y18, (R9)
-	VPERMB        336(R10)(R11*1), Y11, Y18
-	VMOVDQU32     Y18, 32(R9)
-	VPERMB        336(R10)(R11*2), Y11, Y18
-	VMOVDQU32     Y18, 64(R9)
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 400(R9), Z14, Z16
+	VPDPBUSD.BCST 400(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 400(R9)(R10*2), Z14, Z20
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 404(R9), Z14, Z16
+	VPDPBUSD.BCST 404(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 404(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 408(R9), Z15, Z16
+	VPDPBUSD.BCST 408(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 408(R9)(R10*2), Z15, Z20
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 412(R9), Z14, Z16
+	VPDPBUSD.BCST 412(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 412(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x18, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   416(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z10
+	VMULPS.BCST   416(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z11
+	VMULPS.BCST   416(R9)(R10*2), Z14, Z14
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z14, Z20, Z12
+	VMOVDQU32     1024(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     960(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        Z8, Z16, Z17
+	VPERMB        Z9, Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R10), Z18
-	VPBROADCASTD  376(R10)(R11*1), Z21
-	VPBROADCASTD  376(R10)(R11*2), Z22
+	VPBROADCASTD  488(R9), Z16
+	VPBROADCASTD  488(R9)(R10*1), Z19
+	VPBROADCASTD  488(R9)(R10*2), Z20
 	PREFETCHT0    9088(R8)
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z4, Z16, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z18
-	VPDPBUSD.BCST 32(R9), Z23, Z21
-	VPDPBUSD.BCST 64(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z8, Z16, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z18
-	VPDPBUSD.BCST 36(R9), Z23, Z21
-	VPDPBUSD.BCST 68(R9), Z23, Z22
-	VMOVDQA32     Z19, Z23
-	VPTERNLOGD    $0xd8, Z2, Z16, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z18
-	VPDPBUSD.BCST 40(R9), Z23, Z21
-	VPDPBUSD.BCST 72(R9), Z23, Z22
-	VPSRLD        $0x02, Z19, Z19
-	VPTERNLOGD    $0xd8, Z6, Z16, Z19
-	VPERMB        Z5, Z19, Z19
-	VPDPBUSD.BCST 12(R9), Z19, Z18
-	VPDPBUSD.BCST 44(R9), Z19, Z21
-	VPDPBUSD.BCST 76(R9), Z19, Z22
+	VMOVDQA32     Z17, Z22
+	VPTERNLOGD    $0xd8, Z6, Z14, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 448(R9), Z21, Z16
+	VPDPBUSD.BCST 448(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 448(R9)(R10*2), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 452(R9), Z21, Z16
+	VPDPBUSD.BCST 452(R9)(R10*1), Z21, Z19
+	VPDPBUSD.BCST 452(R9)(R10*2), Z21, Z20
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 456(R9), Z14, Z16
+	VPDPBUSD.BCST 456(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 456(R9)(R10*2), Z14, Z20
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 460(R9), Z14, Z16
+	VPDPBUSD.BCST 460(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 460(R9)(R10*2), Z14, Z20
 	PREFETCHT0    9152(R8)
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z4, Z17, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z18
-	VPDPBUSD.BCST 48(R9), Z16, Z21
-	VPDPBUSD.BCST 80(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z8, Z17, Z16
-	VPERMB        Z7, Z16, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z18
-	VPDPBUSD.BCST 52(R9), Z16, Z21
-	VPDPBUSD.BCST 84(R9), Z16, Z22
-	VMOVDQA32     Z20, Z16
-	VPTERNLOGD    $0xd8, Z2, Z17, Z16
-	VPERMB        Z1, Z16, Z16
-	VPDPBUSD.BCST 24(R9), Z16, Z18
-	VPDPBUSD.BCST 56(R9), Z16, Z21
-	VPDPBUSD.BCST 88(R9), Z16, Z22
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 464(R9), Z14, Z16
+	VPDPBUSD.BCST 464(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 464(R9)(R10*2), Z14, Z20
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 468(R9), Z14, Z16
+	VPDPBUSD.BCST 468(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 468(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 472(R9), Z15, Z16
+	VPDPBUSD.BCST 472(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 472(R9)(R10*2), Z15, Z20
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
-	VPSRLD        $0x02, Z20, Z16
-	VPTERNLOGD    $0xd8, Z6, Z17, Z16
-	VPERMB        Z5, Z16, Z16
-	VPDPBUSD.BCST 28(R9), Z16, Z18
-	VPDPBUSD.BCST 60(R9), Z16, Z21
-	VPDPBUSD.BCST 92(R9), Z16, Z22
-	VPSRLD        $0x1c, (R8), Z16
-	VPERMPS       Z0, Z16, Z16
-	VMULPS        Z15, Z16, Z16
-	VMULPS.BCST   368(R10), Z16, Z15
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z15, Z18, Z12
-	VMULPS.BCST   368(R10)(R11*1), Z16, Z15
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z15, Z21, Z13
-	VMULPS.BCST   368(R10)(R11*2), Z16, Z15
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z15, Z22, Z14
-	ADDQ          $0x00000180, R10
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 476(R9), Z14, Z16
+	VPDPBUSD.BCST 476(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 476(R9)(R10*2), Z14, Z20
+	VPSRLD        $0x1c, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   480(R9), Z14, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z10
+	VMULPS.BCST   480(R9)(R10*1), Z14, Z13
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z13, Z19, Z11
+	VMULPS.BCST   480(R9)(R10*2), Z14, Z13
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z13, Z20, Z12
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
-	DECQ          R12
+	DECQ          R11
 	JNZ           block
 	MOVQ          64(AX), DI
-	VMOVUPS       Z12, (CX)
-	VMOVUPS       Z13, (CX)(DI*1)
-	VMOVUPS       Z14, (CX)(DI*2)
+	VMOVUPS       Z10, (CX)
+	VMOVUPS       Z11, (CX)(DI*1)
+	VMOVUPS       Z12, (CX)(DI*2)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -2990,885 +2646,736 @@ block:
 	RET
 
 // func Gemv_iq2_xxsx16_q8x_16x4_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, MMX+
-TEXT ·Gemv_iq2_xxsx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $160-8
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq2_xxsx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	MOVQ      (AX), BX
 	MOVQ      8(AX), SI
 	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_01010101<>+0(SB), Z2
-	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z4
-	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z5
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z6
-	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z7
-	VMOVDQU32 dwords_avx512vnni_20202020<>+0(SB), Z8
-	VMOVDQU32 order_iq2_xxsx16_avx512vnni<>+0(SB), Y9
-	LEAQ      (SP), R9
-	ADDQ      $0x1f, R9
-	ANDQ      $-32, R9
+	VMOVDQU32 dwords_avx512vnni_40404040<>+0(SB), Z1
+	VMOVDQU32 codes_iq2_pair_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 codes_iq2_pair_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 codes_iq2_pair_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 codes_iq2_pair_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z6
+	VMOVDQU32 dwords_avx512vnni_03030303<>+0(SB), Z7
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, R8
-	MOVQ   40(AX), R10
-	MOVQ   48(AX), R11
-	LEAQ   (R11)(R11*2), R12
-	MOVQ   32(AX), R13
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	MOVQ   32(AX), R12
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ       16(AX), R14
-	PREFETCHT1 (DI)(R14*1)
-	VCVTPH2PS  (DI), Z14
-	VMOVDQU32  128(R8), Z15
-	VPSRLD     $0x02, Z15, Z16
-	VMOVDQU32  64(R8), Z17
-	VPADDB     Z17, Z17, Z18
-	VPMOVB2M   Z17, K2
-	VPMOVB2M   Z18, K1
-	VPERMB     book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB     book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8   Z19, K2, Z18
-	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8   Z20, K2, Z19
-	VPERMB     (R10), Y9, Y17
-	VMOVDQU32  Y17, (R9)
-	VPERMB     (R10)(R11*1), Y9, Y17
-	VMOVDQU32  Y17, 32(R9)
-	VPERMB     (R10)(R11*2), Y9, Y17
-	VMOVDQU32  Y17, 64(R9)
-	VPERMB     (R10)(R12*1), Y9, Y17
-	VMOVDQU32  Y17, 96(R9)
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z12
+	VMOVDQU32  128(R8), Z13
+	VPSRLD     $0x02, Z13, Z14
+	VMOVDQU32  64(R8), Z15
+	VPMOVB2M   Z15, K2
+	VPTESTMB   Z1, Z15, K1
+	KANDQ      K1, K2, K3
+	VPERMB     book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB     book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, K2, Z16
+	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K3, Z16
+	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, K2, Z17
+	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K3, Z17
 
 	// sub-block 0, scale 0
-	VPBROADCASTD  40(R10), Z17
-	VPBROADCASTD  40(R10)(R11*1), Z20
-	VPBROADCASTD  40(R10)(R11*2), Z21
-	VPBROADCASTD  40(R10)(R12*1), Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z4, Z15, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z17
-	VPDPBUSD.BCST 32(R9), Z23, Z20
-	VPDPBUSD.BCST 64(R9), Z23, Z21
-	VPDPBUSD.BCST 96(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z8, Z15, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z17
-	VPDPBUSD.BCST 36(R9), Z23, Z20
-	VPDPBUSD.BCST 68(R9), Z23, Z21
-	VPDPBUSD.BCST 100(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z2, Z15, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z17
-	VPDPBUSD.BCST 40(R9), Z23, Z20
-	VPDPBUSD.BCST 72(R9), Z23, Z21
-	VPDPBUSD.BCST 104(R9), Z23, Z22
+	VPBROADCASTD  40(R9), Z15
+	VPBROADCASTD  40(R9)(R10*1), Z18
+	VPBROADCASTD  40(R9)(R10*2), Z19
+	VPBROADCASTD  40(R9)(R11*1), Z20
+	VMOVDQA32     Z16, Z22
+	VPTERNLOGD    $0xd8, Z6, Z13, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST (R9), Z21, Z15
+	VPDPBUSD.BCST (R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST (R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST (R9)(R11*1), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 4(R9), Z21, Z15
+	VPDPBUSD.BCST 4(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 4(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 4(R9)(R11*1), Z21, Z20
+	VPSRLD        $0x02, Z16, Z16
+	VPTERNLOGD    $0xd8, Z7, Z13, Z16
+	VPERMB        Z4, Z16, Z13
+	VPDPBUSD.BCST 8(R9), Z13, Z15
+	VPDPBUSD.BCST 8(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 8(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 8(R9)(R11*1), Z13, Z20
 	PREFETCHT1    32768(R8)
 	PREFETCHT0    8192(R8)
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, Z6, Z15, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z4, Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z8, Z16, Z15
-	VPERMB        Z7, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z2, Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
+	VPERMB        Z5, Z16, Z13
+	VPDPBUSD.BCST 12(R9), Z13, Z15
+	VPDPBUSD.BCST 12(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 12(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 12(R9)(R11*1), Z13, Z20
+	VMOVDQA32     Z17, Z16
+	VPTERNLOGD    $0xd8, Z6, Z14, Z16
+	VPERMB        Z2, Z16, Z13
+	VPDPBUSD.BCST 16(R9), Z13, Z15
+	VPDPBUSD.BCST 16(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 16(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 16(R9)(R11*1), Z13, Z20
+	VPERMB        Z3, Z16, Z13
+	VPDPBUSD.BCST 20(R9), Z13, Z15
+	VPDPBUSD.BCST 20(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 20(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 20(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x02, Z17, Z13
+	VPTERNLOGD    $0xd8, Z7, Z14, Z13
+	VPERMB        Z4, Z13, Z14
+	VPDPBUSD.BCST 24(R9), Z14, Z15
+	VPDPBUSD.BCST 24(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 24(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 24(R9)(R11*1), Z14, Z20
 	PREFETCHT0    8256(R8)
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, Z6, Z16, Z15
-	VPERMB        Z5, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VMOVDQU32     (R8), Z15
-	VPERMPS       Z0, Z15, Z15
-	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   32(R10), Z15, Z16
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z10
-	VMULPS.BCST   32(R10)(R11*1), Z15, Z16
+	VPERMB        Z5, Z13, Z13
+	VPDPBUSD.BCST 28(R9), Z13, Z15
+	VPDPBUSD.BCST 28(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 28(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 28(R9)(R11*1), Z13, Z20
+	VMOVDQU32     (R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   32(R9), Z13, Z14
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z14, Z15, Z8
+	VMULPS.BCST   32(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z14, Z18, Z9
+	VMULPS.BCST   32(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z10
+	VMULPS.BCST   32(R9)(R11*1), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z11
-	VMULPS.BCST   32(R10)(R11*2), Z15, Z16
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z12
-	VMULPS.BCST   32(R10)(R12*1), Z15, Z15
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z15, Z22, Z13
-	VMOVDQU32     256(R8), Z15
-	VPSRLD        $0x02, Z15, Z16
-	VMOVDQU32     192(R8), Z17
-	VPADDB        Z17, Z17, Z18
-	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        48(R10), Y9, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        48(R10)(R11*1), Y9, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        48(R10)(R11*2), Y9, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        48(R10)(R12*1), Y9, Y17
-	VMOVDQU32     Y17, 96(R9)
+	VFMADD231PS   Z13, Z20, Z11
+	VMOVDQU32     256(R8), Z13
+	VPSRLD        $0x02, Z13, Z14
+	VMOVDQU32     192(R8), Z15
+	VPMOVB2M      Z15, K2
+	VPTESTMB      Z1, Z15, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, K2, Z16
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K3, Z16
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, K2, Z17
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K3, Z17
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R10), Z17
-	VPBROADCASTD  88(R10)(R11*1), Z20
-	VPBROADCASTD  88(R10)(R11*2), Z21
-	VPBROADCASTD  88(R10)(R12*1), Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z4, Z15, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z17
-	VPDPBUSD.BCST 32(R9), Z23, Z20
-	VPDPBUSD.BCST 64(R9), Z23, Z21
-	VPDPBUSD.BCST 96(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z8, Z15, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z17
-	VPDPBUSD.BCST 36(R9), Z23, Z20
-	VPDPBUSD.BCST 68(R9), Z23, Z21
-	VPDPBUSD.BCST 100(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z2, Z15, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z17
-	VPDPBUSD.BCST 40(R9), Z23, Z20
-	VPDPBUSD.BCST 72(R9), Z23, Z21
-	VPDPBUSD.BCST 104(R9), Z23, Z22
+	VPBROADCASTD  104(R9), Z15
+	VPBROADCASTD  104(R9)(R10*1), Z18
+	VPBROADCASTD  104(R9)(R10*2), Z19
+	VPBROADCASTD  104(R9)(R11*1), Z20
+	VMOVDQA32     Z16, Z22
+	VPTERNLOGD    $0xd8, Z6, Z13, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 64(R9), Z21, Z15
+	VPDPBUSD.BCST 64(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 64(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 64(R9)(R11*1), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 68(R9), Z21, Z15
+	VPDPBUSD.BCST 68(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 68(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 68(R9)(R11*1), Z21, Z20
+	VPSRLD        $0x02, Z16, Z16
+	VPTERNLOGD    $0xd8, Z7, Z13, Z16
+	VPERMB        Z4, Z16, Z13
+	VPDPBUSD.BCST 72(R9), Z13, Z15
+	VPDPBUSD.BCST 72(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 72(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 72(R9)(R11*1), Z13, Z20
 	PREFETCHT0    8320(R8)
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, Z6, Z15, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z4, Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z8, Z16, Z15
-	VPERMB        Z7, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z2, Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
+	VPERMB        Z5, Z16, Z13
+	VPDPBUSD.BCST 76(R9), Z13, Z15
+	VPDPBUSD.BCST 76(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 76(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 76(R9)(R11*1), Z13, Z20
+	VMOVDQA32     Z17, Z16
+	VPTERNLOGD    $0xd8, Z6, Z14, Z16
+	VPERMB        Z2, Z16, Z13
+	VPDPBUSD.BCST 80(R9), Z13, Z15
+	VPDPBUSD.BCST 80(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 80(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 80(R9)(R11*1), Z13, Z20
+	VPERMB        Z3, Z16, Z13
+	VPDPBUSD.BCST 84(R9), Z13, Z15
+	VPDPBUSD.BCST 84(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 84(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 84(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x02, Z17, Z13
+	VPTERNLOGD    $0xd8, Z7, Z14, Z13
+	VPERMB        Z4, Z13, Z14
+	VPDPBUSD.BCST 88(R9), Z14, Z15
+	VPDPBUSD.BCST 88(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 88(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 88(R9)(R11*1), Z14, Z20
 	PREFETCHT0    8384(R8)
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, Z6, Z16, Z15
-	VPERMB        Z5, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPSRLD        $0x04, (R8), Z15
-	VPERMPS       Z0, Z15, Z15
-	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   80(R10), Z15, Z16
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z10
-	VMULPS.BCST   80(R10)(R11*1), Z15, Z16
+	VPERMB        Z5, Z13, Z13
+	VPDPBUSD.BCST 92(R9), Z13, Z15
+	VPDPBUSD.BCST 92(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 92(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 92(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x04, (R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   96(R9), Z13, Z14
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z14, Z15, Z8
+	VMULPS.BCST   96(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z14, Z18, Z9
+	VMULPS.BCST   96(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z10
+	VMULPS.BCST   96(R9)(R11*1), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z11
-	VMULPS.BCST   80(R10)(R11*2), Z15, Z16
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z12
-	VMULPS.BCST   80(R10)(R12*1), Z15, Z15
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z15, Z22, Z13
-	VMOVDQU32     384(R8), Z15
-	VPSRLD        $0x02, Z15, Z16
-	VMOVDQU32     320(R8), Z17
-	VPADDB        Z17, Z17, Z18
-	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        96(R10), Y9, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        96(R10)(R11*1), Y9, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        96(R10)(R11*2), Y9, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        96(R10)(R12*1), Y9, Y17
-	VMOVDQU32     Y17, 96(R9)
+	VFMADD231PS   Z13, Z20, Z11
+	VMOVDQU32     384(R8), Z13
+	VPSRLD        $0x02, Z13, Z14
+	VMOVDQU32     320(R8), Z15
+	VPMOVB2M      Z15, K2
+	VPTESTMB      Z1, Z15, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, K2, Z16
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K3, Z16
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, K2, Z17
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K3, Z17
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R10), Z17
-	VPBROADCASTD  136(R10)(R11*1), Z20
-	VPBROADCASTD  136(R10)(R11*2), Z21
-	VPBROADCASTD  136(R10)(R12*1), Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z4, Z15, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z17
-	VPDPBUSD.BCST 32(R9), Z23, Z20
-	VPDPBUSD.BCST 64(R9), Z23, Z21
-	VPDPBUSD.BCST 96(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z8, Z15, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z17
-	VPDPBUSD.BCST 36(R9), Z23, Z20
-	VPDPBUSD.BCST 68(R9), Z23, Z21
-	VPDPBUSD.BCST 100(R9), Z23, Z22
+	VPBROADCASTD  168(R9), Z15
+	VPBROADCASTD  168(R9)(R10*1), Z18
+	VPBROADCASTD  168(R9)(R10*2), Z19
+	VPBROADCASTD  168(R9)(R11*1), Z20
+	VMOVDQA32     Z16, Z22
+	VPTERNLOGD    $0xd8, Z6, Z13, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 128(R9), Z21, Z15
+	VPDPBUSD.BCST 128(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 128(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 128(R9)(R11*1), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 132(R9), Z21, Z15
+	VPDPBUSD.BCST 132(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 132(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 132(R9)(R11*1), Z21, Z20
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z2, Z15, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z17
-	VPDPBUSD.BCST 40(R9), Z23, Z20
-	VPDPBUSD.BCST 72(R9), Z23, Z21
-	VPDPBUSD.BCST 104(R9), Z23, Z22
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, Z6, Z15, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z4, Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z8, Z16, Z15
-	VPERMB        Z7, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
+	VPSRLD        $0x02, Z16, Z16
+	VPTERNLOGD    $0xd8, Z7, Z13, Z16
+	VPERMB        Z4, Z16, Z13
+	VPDPBUSD.BCST 136(R9), Z13, Z15
+	VPDPBUSD.BCST 136(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 136(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 136(R9)(R11*1), Z13, Z20
+	VPERMB        Z5, Z16, Z13
+	VPDPBUSD.BCST 140(R9), Z13, Z15
+	VPDPBUSD.BCST 140(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 140(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 140(R9)(R11*1), Z13, Z20
+	VMOVDQA32     Z17, Z16
+	VPTERNLOGD    $0xd8, Z6, Z14, Z16
+	VPERMB        Z2, Z16, Z13
+	VPDPBUSD.BCST 144(R9), Z13, Z15
+	VPDPBUSD.BCST 144(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 144(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 144(R9)(R11*1), Z13, Z20
+	VPERMB        Z3, Z16, Z13
+	VPDPBUSD.BCST 148(R9), Z13, Z15
+	VPDPBUSD.BCST 148(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 148(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 148(R9)(R11*1), Z13, Z20
 	PREFETCHT0    8512(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z2, Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, Z6, Z16, Z15
-	VPERMB        Z5, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPSRLD        $0x08, (R8), Z15
-	VPERMPS       Z0, Z15, Z15
-	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   128(R10), Z15, Z16
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z10
-	VMULPS.BCST   128(R10)(R11*1), Z15, Z16
+	VPSRLD        $0x02, Z17, Z13
+	VPTERNLOGD    $0xd8, Z7, Z14, Z13
+	VPERMB        Z4, Z13, Z14
+	VPDPBUSD.BCST 152(R9), Z14, Z15
+	VPDPBUSD.BCST 152(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 152(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 152(R9)(R11*1), Z14, Z20
+	VPERMB        Z5, Z13, Z13
+	VPDPBUSD.BCST 156(R9), Z13, Z15
+	VPDPBUSD.BCST 156(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 156(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 156(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x08, (R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   160(R9), Z13, Z14
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z14, Z15, Z8
+	VMULPS.BCST   160(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z14, Z18, Z9
+	VMULPS.BCST   160(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z10
+	VMULPS.BCST   160(R9)(R11*1), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z11
-	VMULPS.BCST   128(R10)(R11*2), Z15, Z16
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z12
-	VMULPS.BCST   128(R10)(R12*1), Z15, Z15
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z15, Z22, Z13
-	VMOVDQU32     512(R8), Z15
-	VPSRLD        $0x02, Z15, Z16
-	VMOVDQU32     448(R8), Z17
-	VPADDB        Z17, Z17, Z18
-	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        144(R10), Y9, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        144(R10)(R11*1), Y9, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        144(R10)(R11*2), Y9, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        144(R10)(R12*1), Y9, Y17
-	VMOVDQU32     Y17, 96(R9)
+	VFMADD231PS   Z13, Z20, Z11
+	VMOVDQU32     512(R8), Z13
+	VPSRLD        $0x02, Z13, Z14
+	VMOVDQU32     448(R8), Z15
+	VPMOVB2M      Z15, K2
+	VPTESTMB      Z1, Z15, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, K2, Z16
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K3, Z16
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, K2, Z17
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K3, Z17
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R10), Z17
-	VPBROADCASTD  184(R10)(R11*1), Z20
-	VPBROADCASTD  184(R10)(R11*2), Z21
-	VPBROADCASTD  184(R10)(R12*1), Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z4, Z15, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z17
-	VPDPBUSD.BCST 32(R9), Z23, Z20
-	VPDPBUSD.BCST 64(R9), Z23, Z21
-	VPDPBUSD.BCST 96(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z8, Z15, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z17
-	VPDPBUSD.BCST 36(R9), Z23, Z20
-	VPDPBUSD.BCST 68(R9), Z23, Z21
-	VPDPBUSD.BCST 100(R9), Z23, Z22
+	VPBROADCASTD  232(R9), Z15
+	VPBROADCASTD  232(R9)(R10*1), Z18
+	VPBROADCASTD  232(R9)(R10*2), Z19
+	VPBROADCASTD  232(R9)(R11*1), Z20
+	VMOVDQA32     Z16, Z22
+	VPTERNLOGD    $0xd8, Z6, Z13, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 192(R9), Z21, Z15
+	VPDPBUSD.BCST 192(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 192(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 192(R9)(R11*1), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 196(R9), Z21, Z15
+	VPDPBUSD.BCST 196(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 196(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 196(R9)(R11*1), Z21, Z20
 	PREFETCHT0    8576(R8)
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z2, Z15, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z17
-	VPDPBUSD.BCST 40(R9), Z23, Z20
-	VPDPBUSD.BCST 72(R9), Z23, Z21
-	VPDPBUSD.BCST 104(R9), Z23, Z22
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, Z6, Z15, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z4, Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z8, Z16, Z15
-	VPERMB        Z7, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
+	VPSRLD        $0x02, Z16, Z16
+	VPTERNLOGD    $0xd8, Z7, Z13, Z16
+	VPERMB        Z4, Z16, Z13
+	VPDPBUSD.BCST 200(R9), Z13, Z15
+	VPDPBUSD.BCST 200(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 200(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 200(R9)(R11*1), Z13, Z20
+	VPERMB        Z5, Z16, Z13
+	VPDPBUSD.BCST 204(R9), Z13, Z15
+	VPDPBUSD.BCST 204(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 204(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 204(R9)(R11*1), Z13, Z20
+	VMOVDQA32     Z17, Z16
+	VPTERNLOGD    $0xd8, Z6, Z14, Z16
+	VPERMB        Z2, Z16, Z13
+	VPDPBUSD.BCST 208(R9), Z13, Z15
+	VPDPBUSD.BCST 208(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 208(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 208(R9)(R11*1), Z13, Z20
+	VPERMB        Z3, Z16, Z13
+	VPDPBUSD.BCST 212(R9), Z13, Z15
+	VPDPBUSD.BCST 212(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 212(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 212(R9)(R11*1), Z13, Z20
 	PREFETCHT0    8640(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z2, Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, Z6, Z16, Z15
-	VPERMB        Z5, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPSRLD        $0x0c, (R8), Z15
-	VPERMPS       Z0, Z15, Z15
-	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   176(R10), Z15, Z16
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z10
-	VMULPS.BCST   176(R10)(R11*1), Z15, Z16
+	VPSRLD        $0x02, Z17, Z13
+	VPTERNLOGD    $0xd8, Z7, Z14, Z13
+	VPERMB        Z4, Z13, Z14
+	VPDPBUSD.BCST 216(R9), Z14, Z15
+	VPDPBUSD.BCST 216(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 216(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 216(R9)(R11*1), Z14, Z20
+	VPERMB        Z5, Z13, Z13
+	VPDPBUSD.BCST 220(R9), Z13, Z15
+	VPDPBUSD.BCST 220(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 220(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 220(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x0c, (R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   224(R9), Z13, Z14
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z14, Z15, Z8
+	VMULPS.BCST   224(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z14, Z18, Z9
+	VMULPS.BCST   224(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z10
+	VMULPS.BCST   224(R9)(R11*1), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z11
-	VMULPS.BCST   176(R10)(R11*2), Z15, Z16
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z12
-	VMULPS.BCST   176(R10)(R12*1), Z15, Z15
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z15, Z22, Z13
-	VMOVDQU32     640(R8), Z15
-	VPSRLD        $0x02, Z15, Z16
-	VMOVDQU32     576(R8), Z17
-	VPADDB        Z17, Z17, Z18
-	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        192(R10), Y9, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        192(R10)(R11*1), Y9, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        192(R10)(R11*2), Y9, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        192(R10)(R12*1), Y9, Y17
-	VMOVDQU32     Y17, 96(R9)
+	VFMADD231PS   Z13, Z20, Z11
+	VMOVDQU32     640(R8), Z13
+	VPSRLD        $0x02, Z13, Z14
+	VMOVDQU32     576(R8), Z15
+	VPMOVB2M      Z15, K2
+	VPTESTMB      Z1, Z15, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, K2, Z16
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K3, Z16
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, K2, Z17
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K3, Z17
 
 	// sub-block 4, scale 0
-	VPBROADCASTD  232(R10), Z17
-	VPBROADCASTD  232(R10)(R11*1), Z20
-	VPBROADCASTD  232(R10)(R11*2), Z21
-	VPBROADCASTD  232(R10)(R12*1), Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z4, Z15, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z17
-	VPDPBUSD.BCST 32(R9), Z23, Z20
-	VPDPBUSD.BCST 64(R9), Z23, Z21
-	VPDPBUSD.BCST 96(R9), Z23, Z22
+	VPBROADCASTD  296(R9), Z15
+	VPBROADCASTD  296(R9)(R10*1), Z18
+	VPBROADCASTD  296(R9)(R10*2), Z19
+	VPBROADCASTD  296(R9)(R11*1), Z20
+	VMOVDQA32     Z16, Z22
+	VPTERNLOGD    $0xd8, Z6, Z13, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 256(R9), Z21, Z15
+	VPDPBUSD.BCST 256(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 256(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 256(R9)(R11*1), Z21, Z20
 	PREFETCHT1    33280(R8)
 	PREFETCHT0    8704(R8)
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z8, Z15, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z17
-	VPDPBUSD.BCST 36(R9), Z23, Z20
-	VPDPBUSD.BCST 68(R9), Z23, Z21
-	VPDPBUSD.BCST 100(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z2, Z15, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z17
-	VPDPBUSD.BCST 40(R9), Z23, Z20
-	VPDPBUSD.BCST 72(R9), Z23, Z21
-	VPDPBUSD.BCST 104(R9), Z23, Z22
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, Z6, Z15, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z4, Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 260(R9), Z21, Z15
+	VPDPBUSD.BCST 260(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 260(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 260(R9)(R11*1), Z21, Z20
+	VPSRLD        $0x02, Z16, Z16
+	VPTERNLOGD    $0xd8, Z7, Z13, Z16
+	VPERMB        Z4, Z16, Z13
+	VPDPBUSD.BCST 264(R9), Z13, Z15
+	VPDPBUSD.BCST 264(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 264(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 264(R9)(R11*1), Z13, Z20
+	VPERMB        Z5, Z16, Z13
+	VPDPBUSD.BCST 268(R9), Z13, Z15
+	VPDPBUSD.BCST 268(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 268(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 268(R9)(R11*1), Z13, Z20
+	VMOVDQA32     Z17, Z16
+	VPTERNLOGD    $0xd8, Z6, Z14, Z16
+	VPERMB        Z2, Z16, Z13
+	VPDPBUSD.BCST 272(R9), Z13, Z15
+	VPDPBUSD.BCST 272(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 272(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 272(R9)(R11*1), Z13, Z20
 	PREFETCHT0    8768(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z8, Z16, Z15
-	VPERMB        Z7, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z2, Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, Z6, Z16, Z15
-	VPERMB        Z5, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPSRLD        $0x10, (R8), Z15
-	VPERMPS       Z0, Z15, Z15
-	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   224(R10), Z15, Z16
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z10
-	VMULPS.BCST   224(R10)(R11*1), Z15, Z16
+	VPERMB        Z3, Z16, Z13
+	VPDPBUSD.BCST 276(R9), Z13, Z15
+	VPDPBUSD.BCST 276(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 276(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 276(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x02, Z17, Z13
+	VPTERNLOGD    $0xd8, Z7, Z14, Z13
+	VPERMB        Z4, Z13, Z14
+	VPDPBUSD.BCST 280(R9), Z14, Z15
+	VPDPBUSD.BCST 280(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 280(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 280(R9)(R11*1), Z14, Z20
+	VPERMB        Z5, Z13, Z13
+	VPDPBUSD.BCST 284(R9), Z13, Z15
+	VPDPBUSD.BCST 284(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 284(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 284(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x10, (R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   288(R9), Z13, Z14
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z14, Z15, Z8
+	VMULPS.BCST   288(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z14, Z18, Z9
+	VMULPS.BCST   288(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z10
+	VMULPS.BCST   288(R9)(R11*1), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z11
-	VMULPS.BCST   224(R10)(R11*2), Z15, Z16
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z12
-	VMULPS.BCST   224(R10)(R12*1), Z15, Z15
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z15, Z22, Z13
-	VMOVDQU32     768(R8), Z15
-	VPSRLD        $0x02, Z15, Z16
-	VMOVDQU32     704(R8), Z17
-	VPADDB        Z17, Z17, Z18
-	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        240(R10), Y9, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        240(R10)(R11*1), Y9, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        240(R10)(R11*2), Y9, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        240(R10)(R12*1), Y9, Y17
-	VMOVDQU32     Y17, 96(R9)
+	VFMADD231PS   Z13, Z20, Z11
+	VMOVDQU32     768(R8), Z13
+	VPSRLD        $0x02, Z13, Z14
+	VMOVDQU32     704(R8), Z15
+	VPMOVB2M      Z15, K2
+	VPTESTMB      Z1, Z15, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, K2, Z16
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K3, Z16
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, K2, Z17
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K3, Z17
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  280(R10), Z17
-	VPBROADCASTD  280(R10)(R11*1), Z20
-	VPBROADCASTD  280(R10)(R11*2), Z21
-	VPBROADCASTD  280(R10)(R12*1), Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z4, Z15, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z17
-	VPDPBUSD.BCST 32(R9), Z23, Z20
-	VPDPBUSD.BCST 64(R9), Z23, Z21
-	VPDPBUSD.BCST 96(R9), Z23, Z22
+	VPBROADCASTD  360(R9), Z15
+	VPBROADCASTD  360(R9)(R10*1), Z18
+	VPBROADCASTD  360(R9)(R10*2), Z19
+	VPBROADCASTD  360(R9)(R11*1), Z20
+	VMOVDQA32     Z16, Z22
+	VPTERNLOGD    $0xd8, Z6, Z13, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 320(R9), Z21, Z15
+	VPDPBUSD.BCST 320(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 320(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 320(R9)(R11*1), Z21, Z20
 	PREFETCHT0    8832(R8)
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z8, Z15, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z17
-	VPDPBUSD.BCST 36(R9), Z23, Z20
-	VPDPBUSD.BCST 68(R9), Z23, Z21
-	VPDPBUSD.BCST 100(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z2, Z15, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z17
-	VPDPBUSD.BCST 40(R9), Z23, Z20
-	VPDPBUSD.BCST 72(R9), Z23, Z21
-	VPDPBUSD.BCST 104(R9), Z23, Z22
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, Z6, Z15, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z4, Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 324(R9), Z21, Z15
+	VPDPBUSD.BCST 324(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 324(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 324(R9)(R11*1), Z21, Z20
+	VPSRLD        $0x02, Z16, Z16
+	VPTERNLOGD    $0xd8, Z7, Z13, Z16
+	VPERMB        Z4, Z16, Z13
+	VPDPBUSD.BCST 328(R9), Z13, Z15
+	VPDPBUSD.BCST 328(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 328(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 328(R9)(R11*1), Z13, Z20
+	VPERMB        Z5, Z16, Z13
+	VPDPBUSD.BCST 332(R9), Z13, Z15
+	VPDPBUSD.BCST 332(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 332(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 332(R9)(R11*1), Z13, Z20
+	VMOVDQA32     Z17, Z16
+	VPTERNLOGD    $0xd8, Z6, Z14, Z16
+	VPERMB        Z2, Z16, Z13
+	VPDPBUSD.BCST 336(R9), Z13, Z15
+	VPDPBUSD.BCST 336(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 336(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 336(R9)(R11*1), Z13, Z20
 	PREFETCHT0    8896(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z8, Z16, Z15
-	VPERMB        Z7, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z2, Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, Z6, Z16, Z15
-	VPERMB        Z5, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPSRLD        $0x14, (R8), Z15
-	VPERMPS       Z0, Z15, Z15
-	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   272(R10), Z15, Z16
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z10
-	VMULPS.BCST   272(R10)(R11*1), Z15, Z16
+	VPERMB        Z3, Z16, Z13
+	VPDPBUSD.BCST 340(R9), Z13, Z15
+	VPDPBUSD.BCST 340(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 340(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 340(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x02, Z17, Z13
+	VPTERNLOGD    $0xd8, Z7, Z14, Z13
+	VPERMB        Z4, Z13, Z14
+	VPDPBUSD.BCST 344(R9), Z14, Z15
+	VPDPBUSD.BCST 344(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 344(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 344(R9)(R11*1), Z14, Z20
+	VPERMB        Z5, Z13, Z13
+	VPDPBUSD.BCST 348(R9), Z13, Z15
+	VPDPBUSD.BCST 348(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 348(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 348(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x14, (R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   352(R9), Z13, Z14
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z14, Z15, Z8
+	VMULPS.BCST   352(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z14, Z18, Z9
+	VMULPS.BCST   352(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z10
+	VMULPS.BCST   352(R9)(R11*1), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z11
-	VMULPS.BCST   272(R10)(R11*2), Z15, Z16
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z12
-	VMULPS.BCST   272(R10)(R12*1), Z15, Z15
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z15, Z22, Z13
-	VMOVDQU32     896(R8), Z15
-	VPSRLD        $0x02, Z15, Z16
-	VMOVDQU32     832(R8), Z17
-	VPADDB        Z17, Z17, Z18
-	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        288(R10), Y9, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        288(R10)(R11*1), Y9, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        288(R10)(R11*2), Y9, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        288(R10)(R12*1), Y9, Y17
-	VMOVDQU32     Y17, 96(R9)
+	VFMADD231PS   Z13, Z20, Z11
+	VMOVDQU32     896(R8), Z13
+	VPSRLD        $0x02, Z13, Z14
+	VMOVDQU32     832(R8), Z15
+	VPMOVB2M      Z15, K2
+	VPTESTMB      Z1, Z15, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, K2, Z16
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K3, Z16
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, K2, Z17
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K3, Z17
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R10), Z17
-	VPBROADCASTD  328(R10)(R11*1), Z20
-	VPBROADCASTD  328(R10)(R11*2), Z21
-	VPBROADCASTD  328(R10)(R12*1), Z22
+	VPBROADCASTD  424(R9), Z15
+	VPBROADCASTD  424(R9)(R10*1), Z18
+	VPBROADCASTD  424(R9)(R10*2), Z19
+	VPBROADCASTD  424(R9)(R11*1), Z20
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z4, Z15, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z17
-	VPDPBUSD.BCST 32(R9), Z23, Z20
-	VPDPBUSD.BCST 64(R9), Z23, Z21
-	VPDPBUSD.BCST 96(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z8, Z15, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z17
-	VPDPBUSD.BCST 36(R9), Z23, Z20
-	VPDPBUSD.BCST 68(R9), Z23, Z21
-	VPDPBUSD.BCST 100(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z2, Z15, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z17
-	VPDPBUSD.BCST 40(R9), Z23, Z20
-	VPDPBUSD.BCST 72(R9), Z23, Z21
-	VPDPBUSD.BCST 104(R9), Z23, Z22
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, Z6, Z15, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
+	VMOVDQA32     Z16, Z22
+	VPTERNLOGD    $0xd8, Z6, Z13, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 384(R9), Z21, Z15
+	VPDPBUSD.BCST 384(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 384(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 384(R9)(R11*1), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 388(R9), Z21, Z15
+	VPDPBUSD.BCST 388(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 388(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 388(R9)(R11*1), Z21, Z20
+	VPSRLD        $0x02, Z16, Z16
+	VPTERNLOGD    $0xd8, Z7, Z13, Z16
+	VPERMB        Z4, Z16, Z13
+	VPDPBUSD.BCST 392(R9), Z13, Z15
+	VPDPBUSD.BCST 392(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 392(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 392(R9)(R11*1), Z13, Z20
+	VPERMB        Z5, Z16, Z13
+	VPDPBUSD.BCST 396(R9), Z13, Z15
+	VPDPBUSD.BCST 396(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 396(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 396(R9)(R11*1), Z13, Z20
 	PREFETCHT0    9024(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z4, Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z8, Z16, Z15
-	VPERMB        Z7, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z2, Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, Z6, Z16, Z15
-	VPERMB        Z5, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPSRLD        $0x18, (R8), Z15
-	VPERMPS       Z0, Z15, Z15
-	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   320(R10), Z15, Z16
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z10
-	VMULPS.BCST   320(R10)(R11*1), Z15, Z16
+	VMOVDQA32     Z17, Z16
+	VPTERNLOGD    $0xd8, Z6, Z14, Z16
+	VPERMB        Z2, Z16, Z13
+	VPDPBUSD.BCST 400(R9), Z13, Z15
+	VPDPBUSD.BCST 400(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 400(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 400(R9)(R11*1), Z13, Z20
+	VPERMB        Z3, Z16, Z13
+	VPDPBUSD.BCST 404(R9), Z13, Z15
+	VPDPBUSD.BCST 404(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 404(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 404(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x02, Z17, Z13
+	VPTERNLOGD    $0xd8, Z7, Z14, Z13
+	VPERMB        Z4, Z13, Z14
+	VPDPBUSD.BCST 408(R9), Z14, Z15
+	VPDPBUSD.BCST 408(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 408(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 408(R9)(R11*1), Z14, Z20
+	VPERMB        Z5, Z13, Z13
+	VPDPBUSD.BCST 412(R9), Z13, Z15
+	VPDPBUSD.BCST 412(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 412(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 412(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x18, (R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   416(R9), Z13, Z14
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z14, Z15, Z8
+	VMULPS.BCST   416(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z14, Z18, Z9
+	VMULPS.BCST   416(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z10
+	VMULPS.BCST   416(R9)(R11*1), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z11
-	VMULPS.BCST   320(R10)(R11*2), Z15, Z16
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z12
-	VMULPS.BCST   320(R10)(R12*1), Z15, Z15
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z15, Z22, Z13
-	VMOVDQU32     1024(R8), Z15
-	VPSRLD        $0x02, Z15, Z16
-	VMOVDQU32     960(R8), Z17
-	VPADDB        Z17, Z17, Z18
-	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        336(R10), Y9, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        336(R10)(R11*1), Y9, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        336(R10)(R11*2), Y9, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        336(R10)(R12*1), Y9, Y17
-	VMOVDQU32     Y17, 96(R9)
+	VFMADD231PS   Z13, Z20, Z11
+	VMOVDQU32     1024(R8), Z13
+	VPSRLD        $0x02, Z13, Z14
+	VMOVDQU32     960(R8), Z15
+	VPMOVB2M      Z15, K2
+	VPTESTMB      Z1, Z15, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, K2, Z16
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K3, Z16
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, K2, Z17
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K3, Z17
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R10), Z17
-	VPBROADCASTD  376(R10)(R11*1), Z20
-	VPBROADCASTD  376(R10)(R11*2), Z21
-	VPBROADCASTD  376(R10)(R12*1), Z22
+	VPBROADCASTD  488(R9), Z15
+	VPBROADCASTD  488(R9)(R10*1), Z18
+	VPBROADCASTD  488(R9)(R10*2), Z19
+	VPBROADCASTD  488(R9)(R11*1), Z20
 	PREFETCHT0    9088(R8)
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z4, Z15, Z23
-	VPERMB        Z3, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z17
-	VPDPBUSD.BCST 32(R9), Z23, Z20
-	VPDPBUSD.BCST 64(R9), Z23, Z21
-	VPDPBUSD.BCST 96(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z8, Z15, Z23
-	VPERMB        Z7, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z17
-	VPDPBUSD.BCST 36(R9), Z23, Z20
-	VPDPBUSD.BCST 68(R9), Z23, Z21
-	VPDPBUSD.BCST 100(R9), Z23, Z22
-	VMOVDQA32     Z18, Z23
-	VPTERNLOGD    $0xd8, Z2, Z15, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z17
-	VPDPBUSD.BCST 40(R9), Z23, Z20
-	VPDPBUSD.BCST 72(R9), Z23, Z21
-	VPDPBUSD.BCST 104(R9), Z23, Z22
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, Z6, Z15, Z18
-	VPERMB        Z5, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
+	VMOVDQA32     Z16, Z22
+	VPTERNLOGD    $0xd8, Z6, Z13, Z22
+	VPERMB        Z2, Z22, Z21
+	VPDPBUSD.BCST 448(R9), Z21, Z15
+	VPDPBUSD.BCST 448(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 448(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 448(R9)(R11*1), Z21, Z20
+	VPERMB        Z3, Z22, Z21
+	VPDPBUSD.BCST 452(R9), Z21, Z15
+	VPDPBUSD.BCST 452(R9)(R10*1), Z21, Z18
+	VPDPBUSD.BCST 452(R9)(R10*2), Z21, Z19
+	VPDPBUSD.BCST 452(R9)(R11*1), Z21, Z20
+	VPSRLD        $0x02, Z16, Z16
+	VPTERNLOGD    $0xd8, Z7, Z13, Z16
+	VPERMB        Z4, Z16, Z13
+	VPDPBUSD.BCST 456(R9), Z13, Z15
+	VPDPBUSD.BCST 456(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 456(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 456(R9)(R11*1), Z13, Z20
+	VPERMB        Z5, Z16, Z13
+	VPDPBUSD.BCST 460(R9), Z13, Z15
+	VPDPBUSD.BCST 460(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 460(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 460(R9)(R11*1), Z13, Z20
 	PREFETCHT0    9152(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z4, Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z8, Z16, Z15
-	VPERMB        Z7, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, Z2, Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
+	VMOVDQA32     Z17, Z16
+	VPTERNLOGD    $0xd8, Z6, Z14, Z16
+	VPERMB        Z2, Z16, Z13
+	VPDPBUSD.BCST 464(R9), Z13, Z15
+	VPDPBUSD.BCST 464(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 464(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 464(R9)(R11*1), Z13, Z20
+	VPERMB        Z3, Z16, Z13
+	VPDPBUSD.BCST 468(R9), Z13, Z15
+	VPDPBUSD.BCST 468(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 468(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 468(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x02, Z17, Z13
+	VPTERNLOGD    $0xd8, Z7, Z14, Z13
+	VPERMB        Z4, Z13, Z14
+	VPDPBUSD.BCST 472(R9), Z14, Z15
+	VPDPBUSD.BCST 472(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 472(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 472(R9)(R11*1), Z14, Z20
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, Z6, Z16, Z15
-	VPERMB        Z5, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPSRLD        $0x1c, (R8), Z15
-	VPERMPS       Z0, Z15, Z15
-	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   368(R10), Z15, Z14
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z10
-	VMULPS.BCST   368(R10)(R11*1), Z15, Z14
+	VPERMB        Z5, Z13, Z13
+	VPDPBUSD.BCST 476(R9), Z13, Z15
+	VPDPBUSD.BCST 476(R9)(R10*1), Z13, Z18
+	VPDPBUSD.BCST 476(R9)(R10*2), Z13, Z19
+	VPDPBUSD.BCST 476(R9)(R11*1), Z13, Z20
+	VPSRLD        $0x1c, (R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   480(R9), Z13, Z12
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z12, Z15, Z8
+	VMULPS.BCST   480(R9)(R10*1), Z13, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+	VMULPS.BCST   480(R9)(R10*2), Z13, Z12
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z12, Z19, Z10
+	VMULPS.BCST   480(R9)(R11*1), Z13, Z12
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z11
-	VMULPS.BCST   368(R10)(R11*2), Z15, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z12
-	VMULPS.BCST   368(R10)(R12*1), Z15, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z13
-	ADDQ          $0x00000180, R10
+	VFMADD231PS   Z12, Z20, Z11
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
-	DECQ          R13
+	DECQ          R12
 	JNZ           block
 	MOVQ          64(AX), DI
 	LEAQ          (DI)(DI*2), R8
-	VMOVUPS       Z10, (CX)
-	VMOVUPS       Z11, (CX)(DI*1)
-	VMOVUPS       Z12, (CX)(DI*2)
-	VMOVUPS       Z13, (CX)(R8*1)
+	VMOVUPS       Z8, (CX)
+	VMOVUPS       Z9, (CX)(DI*1)
+	VMOVUPS       Z10, (CX)(DI*2)
+	VMOVUPS       Z11, (CX)(R8*1)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -3878,995 +3385,834 @@ block:
 	RET
 
 // func Gemv_iq2_xxsx16_q8x_16x5_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, MMX+
-TEXT ·Gemv_iq2_xxsx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $192-8
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq2_xxsx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	MOVQ      (AX), BX
 	MOVQ      8(AX), SI
 	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z2
-	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z4
-	VMOVDQU32 order_iq2_xxsx16_avx512vnni<>+0(SB), Y5
-	LEAQ      (SP), R9
-	ADDQ      $0x1f, R9
-	ANDQ      $-32, R9
+	VMOVDQU32 dwords_avx512vnni_40404040<>+0(SB), Z1
+	VMOVDQU32 codes_iq2_pair_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 codes_iq2_pair_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 codes_iq2_pair_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 codes_iq2_pair_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z6
+	VMOVDQU32 dwords_avx512vnni_03030303<>+0(SB), Z7
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, R8
-	MOVQ   40(AX), R10
-	MOVQ   48(AX), R11
-	LEAQ   (R11)(R11*2), R12
-	MOVQ   32(AX), R13
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	MOVQ   32(AX), R12
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ       16(AX), R14
-	PREFETCHT1 (DI)(R14*1)
-	VCVTPH2PS  (DI), Z11
-	VMOVDQU32  128(R8), Z12
-	VPSRLD     $0x02, Z12, Z13
-	VMOVDQU32  64(R8), Z14
-	VPADDB     Z14, Z14, Z15
-	VPMOVB2M   Z14, K2
-	VPMOVB2M   Z15, K1
-	VPERMB     book_iq2_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB     book_iq2_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8   Z16, K2, Z15
-	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8   Z17, K2, Z16
-	VPERMB     (R10), Y5, Y14
-	VMOVDQU32  Y14, (R9)
-	VPERMB     (R10)(R11*1), Y5, Y14
-	VMOVDQU32  Y14, 32(R9)
-	VPERMB     (R10)(R11*2), Y5, Y14
-	VMOVDQU32  Y14, 64(R9)
-	VPERMB     (R10)(R12*1), Y5, Y14
-	VMOVDQU32  Y14, 96(R9)
-	VPERMB     (R10)(R11*4), Y5, Y14
-	VMOVDQU32  Y14, 128(R9)
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z13
+	VMOVDQU32  128(R8), Z14
+	VPSRLD     $0x02, Z14, Z15
+	VMOVDQU32  64(R8), Z16
+	VPMOVB2M   Z16, K2
+	VPTESTMB   Z1, Z16, K1
+	KANDQ      K1, K2, K3
+	VPERMB     book_iq2_xxs_00_avx512vnni<>+0(SB), Z16, Z17
+	VPERMB     book_iq2_xxs_01_avx512vnni<>+0(SB), Z16, K1, Z17
+	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 0, scale 0
-	VPBROADCASTD  40(R10), Z14
-	VPBROADCASTD  40(R10)(R11*1), Z17
-	VPBROADCASTD  40(R10)(R11*2), Z18
-	VPBROADCASTD  40(R10)(R12*1), Z19
-	VPBROADCASTD  40(R10)(R11*4), Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z21
-	VPERMB        Z2, Z21, Z21
-	VPDPBUSD.BCST (R9), Z21, Z14
-	VPDPBUSD.BCST 32(R9), Z21, Z17
-	VPDPBUSD.BCST 64(R9), Z21, Z18
-	VPDPBUSD.BCST 96(R9), Z21, Z19
-	VPDPBUSD.BCST 128(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z12, Z21
-	VPERMB        Z4, Z21, Z21
-	VPDPBUSD.BCST 4(R9), Z21, Z14
-	VPDPBUSD.BCST 36(R9), Z21, Z17
-	VPDPBUSD.BCST 68(R9), Z21, Z18
-	VPDPBUSD.BCST 100(R9), Z21, Z19
-	VPDPBUSD.BCST 132(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z12, Z21
-	VPERMB        Z1, Z21, Z21
-	VPDPBUSD.BCST 8(R9), Z21, Z14
-	VPDPBUSD.BCST 40(R9), Z21, Z17
-	VPDPBUSD.BCST 72(R9), Z21, Z18
-	VPDPBUSD.BCST 104(R9), Z21, Z19
-	VPDPBUSD.BCST 136(R9), Z21, Z20
+	VPBROADCASTD  40(R9), Z16
+	VPBROADCASTD  40(R9)(R10*1), Z19
+	VPBROADCASTD  40(R9)(R10*2), Z20
+	VPBROADCASTD  40(R9)(R11*1), Z21
+	VPBROADCASTD  40(R9)(R10*4), Z22
+	VMOVDQA32     Z17, Z24
+	VPTERNLOGD    $0xd8, Z6, Z14, Z24
+	VPERMB        Z2, Z24, Z23
+	VPDPBUSD.BCST (R9), Z23, Z16
+	VPDPBUSD.BCST (R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST (R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST (R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST (R9)(R10*4), Z23, Z22
+	VPERMB        Z3, Z24, Z23
+	VPDPBUSD.BCST 4(R9), Z23, Z16
+	VPDPBUSD.BCST 4(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 4(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 4(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 4(R9)(R10*4), Z23, Z22
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 8(R9), Z14, Z16
+	VPDPBUSD.BCST 8(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 8(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 8(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 8(R9)(R10*4), Z14, Z22
 	PREFETCHT1    32768(R8)
 	PREFETCHT0    8192(R8)
-	VPSRLD        $0x02, Z15, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z12, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 12(R9), Z15, Z14
-	VPDPBUSD.BCST 44(R9), Z15, Z17
-	VPDPBUSD.BCST 76(R9), Z15, Z18
-	VPDPBUSD.BCST 108(R9), Z15, Z19
-	VPDPBUSD.BCST 140(R9), Z15, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPERMB        Z2, Z12, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z14
-	VPDPBUSD.BCST 48(R9), Z12, Z17
-	VPDPBUSD.BCST 80(R9), Z12, Z18
-	VPDPBUSD.BCST 112(R9), Z12, Z19
-	VPDPBUSD.BCST 144(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z12
-	VPERMB        Z4, Z12, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z14
-	VPDPBUSD.BCST 52(R9), Z12, Z17
-	VPDPBUSD.BCST 84(R9), Z12, Z18
-	VPDPBUSD.BCST 116(R9), Z12, Z19
-	VPDPBUSD.BCST 148(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z12
-	VPERMB        Z1, Z12, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z14
-	VPDPBUSD.BCST 56(R9), Z12, Z17
-	VPDPBUSD.BCST 88(R9), Z12, Z18
-	VPDPBUSD.BCST 120(R9), Z12, Z19
-	VPDPBUSD.BCST 152(R9), Z12, Z20
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 12(R9), Z14, Z16
+	VPDPBUSD.BCST 12(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 12(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 12(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 12(R9)(R10*4), Z14, Z22
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 16(R9), Z14, Z16
+	VPDPBUSD.BCST 16(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 16(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 16(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 16(R9)(R10*4), Z14, Z22
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 20(R9), Z14, Z16
+	VPDPBUSD.BCST 20(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 20(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 20(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 20(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 24(R9), Z15, Z16
+	VPDPBUSD.BCST 24(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 24(R9)(R10*2), Z15, Z20
+	VPDPBUSD.BCST 24(R9)(R11*1), Z15, Z21
+	VPDPBUSD.BCST 24(R9)(R10*4), Z15, Z22
 	PREFETCHT0    8256(R8)
-	VPSRLD        $0x02, Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z12
-	VPERMB        Z3, Z12, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z14
-	VPDPBUSD.BCST 60(R9), Z12, Z17
-	VPDPBUSD.BCST 92(R9), Z12, Z18
-	VPDPBUSD.BCST 124(R9), Z12, Z19
-	VPDPBUSD.BCST 156(R9), Z12, Z20
-	VMOVDQU32     (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   32(R10), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z6
-	VMULPS.BCST   32(R10)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   32(R10)(R11*2), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   32(R10)(R12*1), Z12, Z13
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 28(R9), Z14, Z16
+	VPDPBUSD.BCST 28(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 28(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 28(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 28(R9)(R10*4), Z14, Z22
+	VMOVDQU32     (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   32(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z8
+	VMULPS.BCST   32(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   32(R10)(R11*4), Z12, Z12
+	VFMADD231PS   Z15, Z19, Z9
+	VMULPS.BCST   32(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VMOVDQU32     256(R8), Z12
-	VPSRLD        $0x02, Z12, Z13
-	VMOVDQU32     192(R8), Z14
-	VPADDB        Z14, Z14, Z15
-	VPMOVB2M      Z14, K2
-	VPMOVB2M      Z15, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8      Z16, K2, Z15
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        48(R10), Y5, Y14
-	VMOVDQU32     Y14, (R9)
-	VPERMB        48(R10)(R11*1), Y5, Y14
-	VMOVDQU32     Y14, 32(R9)
-	VPERMB        48(R10)(R11*2), Y5, Y14
-	VMOVDQU32     Y14, 64(R9)
-	VPERMB        48(R10)(R12*1), Y5, Y14
-	VMOVDQU32     Y14, 96(R9)
-	VPERMB        48(R10)(R11*4), Y5, Y14
-	VMOVDQU32     Y14, 128(R9)
+	VFMADD231PS   Z15, Z20, Z10
+	VMULPS.BCST   32(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z11
+	VMULPS.BCST   32(R9)(R10*4), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z12
+	VMOVDQU32     256(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     192(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z16, Z17
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R10), Z14
-	VPBROADCASTD  88(R10)(R11*1), Z17
-	VPBROADCASTD  88(R10)(R11*2), Z18
-	VPBROADCASTD  88(R10)(R12*1), Z19
-	VPBROADCASTD  88(R10)(R11*4), Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z21
-	VPERMB        Z2, Z21, Z21
-	VPDPBUSD.BCST (R9), Z21, Z14
-	VPDPBUSD.BCST 32(R9), Z21, Z17
-	VPDPBUSD.BCST 64(R9), Z21, Z18
-	VPDPBUSD.BCST 96(R9), Z21, Z19
-	VPDPBUSD.BCST 128(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z12, Z21
-	VPERMB        Z4, Z21, Z21
-	VPDPBUSD.BCST 4(R9), Z21, Z14
-	VPDPBUSD.BCST 36(R9), Z21, Z17
-	VPDPBUSD.BCST 68(R9), Z21, Z18
-	VPDPBUSD.BCST 100(R9), Z21, Z19
-	VPDPBUSD.BCST 132(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z12, Z21
-	VPERMB        Z1, Z21, Z21
-	VPDPBUSD.BCST 8(R9), Z21, Z14
-	VPDPBUSD.BCST 40(R9), Z21, Z17
-	VPDPBUSD.BCST 72(R9), Z21, Z18
-	VPDPBUSD.BCST 104(R9), Z21, Z19
-	VPDPBUSD.BCST 136(R9), Z21, Z20
+	VPBROADCASTD  104(R9), Z16
+	VPBROADCASTD  104(R9)(R10*1), Z19
+	VPBROADCASTD  104(R9)(R10*2), Z20
+	VPBROADCASTD  104(R9)(R11*1), Z21
+	VPBROADCASTD  104(R9)(R10*4), Z22
+	VMOVDQA32     Z17, Z24
+	VPTERNLOGD    $0xd8, Z6, Z14, Z24
+	VPERMB        Z2, Z24, Z23
+	VPDPBUSD.BCST 64(R9), Z23, Z16
+	VPDPBUSD.BCST 64(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 64(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 64(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 64(R9)(R10*4), Z23, Z22
+	VPERMB        Z3, Z24, Z23
+	VPDPBUSD.BCST 68(R9), Z23, Z16
+	VPDPBUSD.BCST 68(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 68(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 68(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 68(R9)(R10*4), Z23, Z22
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 72(R9), Z14, Z16
+	VPDPBUSD.BCST 72(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 72(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 72(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 72(R9)(R10*4), Z14, Z22
 	PREFETCHT0    8320(R8)
-	VPSRLD        $0x02, Z15, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z12, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 12(R9), Z15, Z14
-	VPDPBUSD.BCST 44(R9), Z15, Z17
-	VPDPBUSD.BCST 76(R9), Z15, Z18
-	VPDPBUSD.BCST 108(R9), Z15, Z19
-	VPDPBUSD.BCST 140(R9), Z15, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPERMB        Z2, Z12, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z14
-	VPDPBUSD.BCST 48(R9), Z12, Z17
-	VPDPBUSD.BCST 80(R9), Z12, Z18
-	VPDPBUSD.BCST 112(R9), Z12, Z19
-	VPDPBUSD.BCST 144(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z12
-	VPERMB        Z4, Z12, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z14
-	VPDPBUSD.BCST 52(R9), Z12, Z17
-	VPDPBUSD.BCST 84(R9), Z12, Z18
-	VPDPBUSD.BCST 116(R9), Z12, Z19
-	VPDPBUSD.BCST 148(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z12
-	VPERMB        Z1, Z12, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z14
-	VPDPBUSD.BCST 56(R9), Z12, Z17
-	VPDPBUSD.BCST 88(R9), Z12, Z18
-	VPDPBUSD.BCST 120(R9), Z12, Z19
-	VPDPBUSD.BCST 152(R9), Z12, Z20
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 76(R9), Z14, Z16
+	VPDPBUSD.BCST 76(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 76(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 76(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 76(R9)(R10*4), Z14, Z22
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 80(R9), Z14, Z16
+	VPDPBUSD.BCST 80(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 80(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 80(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 80(R9)(R10*4), Z14, Z22
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 84(R9), Z14, Z16
+	VPDPBUSD.BCST 84(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 84(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 84(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 84(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 88(R9), Z15, Z16
+	VPDPBUSD.BCST 88(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 88(R9)(R10*2), Z15, Z20
+	VPDPBUSD.BCST 88(R9)(R11*1), Z15, Z21
+	VPDPBUSD.BCST 88(R9)(R10*4), Z15, Z22
 	PREFETCHT0    8384(R8)
-	VPSRLD        $0x02, Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z12
-	VPERMB        Z3, Z12, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z14
-	VPDPBUSD.BCST 60(R9), Z12, Z17
-	VPDPBUSD.BCST 92(R9), Z12, Z18
-	VPDPBUSD.BCST 124(R9), Z12, Z19
-	VPDPBUSD.BCST 156(R9), Z12, Z20
-	VPSRLD        $0x04, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   80(R10), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z6
-	VMULPS.BCST   80(R10)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   80(R10)(R11*2), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   80(R10)(R12*1), Z12, Z13
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 92(R9), Z14, Z16
+	VPDPBUSD.BCST 92(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 92(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 92(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 92(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x04, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   96(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z8
+	VMULPS.BCST   96(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   80(R10)(R11*4), Z12, Z12
+	VFMADD231PS   Z15, Z19, Z9
+	VMULPS.BCST   96(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VMOVDQU32     384(R8), Z12
-	VPSRLD        $0x02, Z12, Z13
-	VMOVDQU32     320(R8), Z14
-	VPADDB        Z14, Z14, Z15
-	VPMOVB2M      Z14, K2
-	VPMOVB2M      Z15, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8      Z16, K2, Z15
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        96(R10), Y5, Y14
-	VMOVDQU32     Y14, (R9)
-	VPERMB        96(R10)(R11*1), Y5, Y14
-	VMOVDQU32     Y14, 32(R9)
-	VPERMB        96(R10)(R11*2), Y5, Y14
-	VMOVDQU32     Y14, 64(R9)
-	VPERMB        96(R10)(R12*1), Y5, Y14
-	VMOVDQU32     Y14, 96(R9)
-	VPERMB        96(R10)(R11*4), Y5, Y14
-	VMOVDQU32     Y14, 128(R9)
+	VFMADD231PS   Z15, Z20, Z10
+	VMULPS.BCST   96(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z11
+	VMULPS.BCST   96(R9)(R10*4), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z12
+	VMOVDQU32     384(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     320(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z16, Z17
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R10), Z14
-	VPBROADCASTD  136(R10)(R11*1), Z17
-	VPBROADCASTD  136(R10)(R11*2), Z18
-	VPBROADCASTD  136(R10)(R12*1), Z19
-	VPBROADCASTD  136(R10)(R11*4), Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z21
-	VPERMB        Z2, Z21, Z21
-	VPDPBUSD.BCST (R9), Z21, Z14
-	VPDPBUSD.BCST 32(R9), Z21, Z17
-	VPDPBUSD.BCST 64(R9), Z21, Z18
-	VPDPBUSD.BCST 96(R9), Z21, Z19
-	VPDPBUSD.BCST 128(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z12, Z21
-	VPERMB        Z4, Z21, Z21
-	VPDPBUSD.BCST 4(R9), Z21, Z14
-	VPDPBUSD.BCST 36(R9), Z21, Z17
-	VPDPBUSD.BCST 68(R9), Z21, Z18
-	VPDPBUSD.BCST 100(R9), Z21, Z19
-	VPDPBUSD.BCST 132(R9), Z21, Z20
+	VPBROADCASTD  168(R9), Z16
+	VPBROADCASTD  168(R9)(R10*1), Z19
+	VPBROADCASTD  168(R9)(R10*2), Z20
+	VPBROADCASTD  168(R9)(R11*1), Z21
+	VPBROADCASTD  168(R9)(R10*4), Z22
+	VMOVDQA32     Z17, Z24
+	VPTERNLOGD    $0xd8, Z6, Z14, Z24
+	VPERMB        Z2, Z24, Z23
+	VPDPBUSD.BCST 128(R9), Z23, Z16
+	VPDPBUSD.BCST 128(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 128(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 128(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 128(R9)(R10*4), Z23, Z22
+	VPERMB        Z3, Z24, Z23
+	VPDPBUSD.BCST 132(R9), Z23, Z16
+	VPDPBUSD.BCST 132(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 132(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 132(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 132(R9)(R10*4), Z23, Z22
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z12, Z21
-	VPERMB        Z1, Z21, Z21
-	VPDPBUSD.BCST 8(R9), Z21, Z14
-	VPDPBUSD.BCST 40(R9), Z21, Z17
-	VPDPBUSD.BCST 72(R9), Z21, Z18
-	VPDPBUSD.BCST 104(R9), Z21, Z19
-	VPDPBUSD.BCST 136(R9), Z21, Z20
-	VPSRLD        $0x02, Z15, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z12, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 12(R9), Z15, Z14
-	VPDPBUSD.BCST 44(R9), Z15, Z17
-	VPDPBUSD.BCST 76(R9), Z15, Z18
-	VPDPBUSD.BCST 108(R9), Z15, Z19
-	VPDPBUSD.BCST 140(R9), Z15, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPERMB        Z2, Z12, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z14
-	VPDPBUSD.BCST 48(R9), Z12, Z17
-	VPDPBUSD.BCST 80(R9), Z12, Z18
-	VPDPBUSD.BCST 112(R9), Z12, Z19
-	VPDPBUSD.BCST 144(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z12
-	VPERMB        Z4, Z12, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z14
-	VPDPBUSD.BCST 52(R9), Z12, Z17
-	VPDPBUSD.BCST 84(R9), Z12, Z18
-	VPDPBUSD.BCST 116(R9), Z12, Z19
-	VPDPBUSD.BCST 148(R9), Z12, Z20
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 136(R9), Z14, Z16
+	VPDPBUSD.BCST 136(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 136(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 136(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 136(R9)(R10*4), Z14, Z22
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 140(R9), Z14, Z16
+	VPDPBUSD.BCST 140(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 140(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 140(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 140(R9)(R10*4), Z14, Z22
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 144(R9), Z14, Z16
+	VPDPBUSD.BCST 144(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 144(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 144(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 144(R9)(R10*4), Z14, Z22
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 148(R9), Z14, Z16
+	VPDPBUSD.BCST 148(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 148(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 148(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 148(R9)(R10*4), Z14, Z22
 	PREFETCHT0    8512(R8)
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z12
-	VPERMB        Z1, Z12, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z14
-	VPDPBUSD.BCST 56(R9), Z12, Z17
-	VPDPBUSD.BCST 88(R9), Z12, Z18
-	VPDPBUSD.BCST 120(R9), Z12, Z19
-	VPDPBUSD.BCST 152(R9), Z12, Z20
-	VPSRLD        $0x02, Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z12
-	VPERMB        Z3, Z12, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z14
-	VPDPBUSD.BCST 60(R9), Z12, Z17
-	VPDPBUSD.BCST 92(R9), Z12, Z18
-	VPDPBUSD.BCST 124(R9), Z12, Z19
-	VPDPBUSD.BCST 156(R9), Z12, Z20
-	VPSRLD        $0x08, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   128(R10), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z6
-	VMULPS.BCST   128(R10)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   128(R10)(R11*2), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   128(R10)(R12*1), Z12, Z13
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 152(R9), Z15, Z16
+	VPDPBUSD.BCST 152(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 152(R9)(R10*2), Z15, Z20
+	VPDPBUSD.BCST 152(R9)(R11*1), Z15, Z21
+	VPDPBUSD.BCST 152(R9)(R10*4), Z15, Z22
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 156(R9), Z14, Z16
+	VPDPBUSD.BCST 156(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 156(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 156(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 156(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x08, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   160(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z8
+	VMULPS.BCST   160(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   128(R10)(R11*4), Z12, Z12
+	VFMADD231PS   Z15, Z19, Z9
+	VMULPS.BCST   160(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VMOVDQU32     512(R8), Z12
-	VPSRLD        $0x02, Z12, Z13
-	VMOVDQU32     448(R8), Z14
-	VPADDB        Z14, Z14, Z15
-	VPMOVB2M      Z14, K2
-	VPMOVB2M      Z15, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8      Z16, K2, Z15
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        144(R10), Y5, Y14
-	VMOVDQU32     Y14, (R9)
-	VPERMB        144(R10)(R11*1), Y5, Y14
-	VMOVDQU32     Y14, 32(R9)
-	VPERMB        144(R10)(R11*2), Y5, Y14
-	VMOVDQU32     Y14, 64(R9)
-	VPERMB        144(R10)(R12*1), Y5, Y14
-	VMOVDQU32     Y14, 96(R9)
-	VPERMB        144(R10)(R11*4), Y5, Y14
-	VMOVDQU32     Y14, 128(R9)
+	VFMADD231PS   Z15, Z20, Z10
+	VMULPS.BCST   160(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z11
+	VMULPS.BCST   160(R9)(R10*4), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z12
+	VMOVDQU32     512(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     448(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z16, Z17
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R10), Z14
-	VPBROADCASTD  184(R10)(R11*1), Z17
-	VPBROADCASTD  184(R10)(R11*2), Z18
-	VPBROADCASTD  184(R10)(R12*1), Z19
-	VPBROADCASTD  184(R10)(R11*4), Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z21
-	VPERMB        Z2, Z21, Z21
-	VPDPBUSD.BCST (R9), Z21, Z14
-	VPDPBUSD.BCST 32(R9), Z21, Z17
-	VPDPBUSD.BCST 64(R9), Z21, Z18
-	VPDPBUSD.BCST 96(R9), Z21, Z19
-	VPDPBUSD.BCST 128(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z12, Z21
-	VPERMB        Z4, Z21, Z21
-	VPDPBUSD.BCST 4(R9), Z21, Z14
-	VPDPBUSD.BCST 36(R9), Z21, Z17
-	VPDPBUSD.BCST 68(R9), Z21, Z18
-	VPDPBUSD.BCST 100(R9), Z21, Z19
-	VPDPBUSD.BCST 132(R9), Z21, Z20
+	VPBROADCASTD  232(R9), Z16
+	VPBROADCASTD  232(R9)(R10*1), Z19
+	VPBROADCASTD  232(R9)(R10*2), Z20
+	VPBROADCASTD  232(R9)(R11*1), Z21
+	VPBROADCASTD  232(R9)(R10*4), Z22
+	VMOVDQA32     Z17, Z24
+	VPTERNLOGD    $0xd8, Z6, Z14, Z24
+	VPERMB        Z2, Z24, Z23
+	VPDPBUSD.BCST 192(R9), Z23, Z16
+	VPDPBUSD.BCST 192(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 192(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 192(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 192(R9)(R10*4), Z23, Z22
+	VPERMB        Z3, Z24, Z23
+	VPDPBUSD.BCST 196(R9), Z23, Z16
+	VPDPBUSD.BCST 196(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 196(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 196(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 196(R9)(R10*4), Z23, Z22
 	PREFETCHT0    8576(R8)
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z12, Z21
-	VPERMB        Z1, Z21, Z21
-	VPDPBUSD.BCST 8(R9), Z21, Z14
-	VPDPBUSD.BCST 40(R9), Z21, Z17
-	VPDPBUSD.BCST 72(R9), Z21, Z18
-	VPDPBUSD.BCST 104(R9), Z21, Z19
-	VPDPBUSD.BCST 136(R9), Z21, Z20
-	VPSRLD        $0x02, Z15, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z12, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 12(R9), Z15, Z14
-	VPDPBUSD.BCST 44(R9), Z15, Z17
-	VPDPBUSD.BCST 76(R9), Z15, Z18
-	VPDPBUSD.BCST 108(R9), Z15, Z19
-	VPDPBUSD.BCST 140(R9), Z15, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPERMB        Z2, Z12, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z14
-	VPDPBUSD.BCST 48(R9), Z12, Z17
-	VPDPBUSD.BCST 80(R9), Z12, Z18
-	VPDPBUSD.BCST 112(R9), Z12, Z19
-	VPDPBUSD.BCST 144(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z12
-	VPERMB        Z4, Z12, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z14
-	VPDPBUSD.BCST 52(R9), Z12, Z17
-	VPDPBUSD.BCST 84(R9), Z12, Z18
-	VPDPBUSD.BCST 116(R9), Z12, Z19
-	VPDPBUSD.BCST 148(R9), Z12, Z20
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 200(R9), Z14, Z16
+	VPDPBUSD.BCST 200(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 200(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 200(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 200(R9)(R10*4), Z14, Z22
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 204(R9), Z14, Z16
+	VPDPBUSD.BCST 204(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 204(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 204(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 204(R9)(R10*4), Z14, Z22
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 208(R9), Z14, Z16
+	VPDPBUSD.BCST 208(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 208(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 208(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 208(R9)(R10*4), Z14, Z22
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 212(R9), Z14, Z16
+	VPDPBUSD.BCST 212(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 212(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 212(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 212(R9)(R10*4), Z14, Z22
 	PREFETCHT0    8640(R8)
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z12
-	VPERMB        Z1, Z12, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z14
-	VPDPBUSD.BCST 56(R9), Z12, Z17
-	VPDPBUSD.BCST 88(R9), Z12, Z18
-	VPDPBUSD.BCST 120(R9), Z12, Z19
-	VPDPBUSD.BCST 152(R9), Z12, Z20
-	VPSRLD        $0x02, Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z12
-	VPERMB        Z3, Z12, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z14
-	VPDPBUSD.BCST 60(R9), Z12, Z17
-	VPDPBUSD.BCST 92(R9), Z12, Z18
-	VPDPBUSD.BCST 124(R9), Z12, Z19
-	VPDPBUSD.BCST 156(R9), Z12, Z20
-	VPSRLD        $0x0c, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   176(R10), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z6
-	VMULPS.BCST   176(R10)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   176(R10)(R11*2), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   176(R10)(R12*1), Z12, Z13
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 216(R9), Z15, Z16
+	VPDPBUSD.BCST 216(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 216(R9)(R10*2), Z15, Z20
+	VPDPBUSD.BCST 216(R9)(R11*1), Z15, Z21
+	VPDPBUSD.BCST 216(R9)(R10*4), Z15, Z22
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 220(R9), Z14, Z16
+	VPDPBUSD.BCST 220(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 220(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 220(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 220(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x0c, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   224(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z8
+	VMULPS.BCST   224(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   176(R10)(R11*4), Z12, Z12
+	VFMADD231PS   Z15, Z19, Z9
+	VMULPS.BCST   224(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VMOVDQU32     640(R8), Z12
-	VPSRLD        $0x02, Z12, Z13
-	VMOVDQU32     576(R8), Z14
-	VPADDB        Z14, Z14, Z15
-	VPMOVB2M      Z14, K2
-	VPMOVB2M      Z15, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8      Z16, K2, Z15
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        192(R10), Y5, Y14
-	VMOVDQU32     Y14, (R9)
-	VPERMB        192(R10)(R11*1), Y5, Y14
-	VMOVDQU32     Y14, 32(R9)
-	VPERMB        192(R10)(R11*2), Y5, Y14
-	VMOVDQU32     Y14, 64(R9)
-	VPERMB        192(R10)(R12*1), Y5, Y14
-	VMOVDQU32     Y14, 96(R9)
-	VPERMB        192(R10)(R11*4), Y5, Y14
-	VMOVDQU32     Y14, 128(R9)
+	VFMADD231PS   Z15, Z20, Z10
+	VMULPS.BCST   224(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z11
+	VMULPS.BCST   224(R9)(R10*4), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z12
+	VMOVDQU32     640(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     576(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z16, Z17
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 4, scale 0
-	VPBROADCASTD  232(R10), Z14
-	VPBROADCASTD  232(R10)(R11*1), Z17
-	VPBROADCASTD  232(R10)(R11*2), Z18
-	VPBROADCASTD  232(R10)(R12*1), Z19
-	VPBROADCASTD  232(R10)(R11*4), Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z21
-	VPERMB        Z2, Z21, Z21
-	VPDPBUSD.BCST (R9), Z21, Z14
-	VPDPBUSD.BCST 32(R9), Z21, Z17
-	VPDPBUSD.BCST 64(R9), Z21, Z18
-	VPDPBUSD.BCST 96(R9), Z21, Z19
-	VPDPBUSD.BCST 128(R9), Z21, Z20
+	VPBROADCASTD  296(R9), Z16
+	VPBROADCASTD  296(R9)(R10*1), Z19
+	VPBROADCASTD  296(R9)(R10*2), Z20
+	VPBROADCASTD  296(R9)(R11*1), Z21
+	VPBROADCASTD  296(R9)(R10*4), Z22
+	VMOVDQA32     Z17, Z24
+	VPTERNLOGD    $0xd8, Z6, Z14, Z24
+	VPERMB        Z2, Z24, Z23
+	VPDPBUSD.BCST 256(R9), Z23, Z16
+	VPDPBUSD.BCST 256(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 256(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 256(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 256(R9)(R10*4), Z23, Z22
 	PREFETCHT1    33280(R8)
 	PREFETCHT0    8704(R8)
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z12, Z21
-	VPERMB        Z4, Z21, Z21
-	VPDPBUSD.BCST 4(R9), Z21, Z14
-	VPDPBUSD.BCST 36(R9), Z21, Z17
-	VPDPBUSD.BCST 68(R9), Z21, Z18
-	VPDPBUSD.BCST 100(R9), Z21, Z19
-	VPDPBUSD.BCST 132(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z12, Z21
-	VPERMB        Z1, Z21, Z21
-	VPDPBUSD.BCST 8(R9), Z21, Z14
-	VPDPBUSD.BCST 40(R9), Z21, Z17
-	VPDPBUSD.BCST 72(R9), Z21, Z18
-	VPDPBUSD.BCST 104(R9), Z21, Z19
-	VPDPBUSD.BCST 136(R9), Z21, Z20
-	VPSRLD        $0x02, Z15, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z12, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 12(R9), Z15, Z14
-	VPDPBUSD.BCST 44(R9), Z15, Z17
-	VPDPBUSD.BCST 76(R9), Z15, Z18
-	VPDPBUSD.BCST 108(R9), Z15, Z19
-	VPDPBUSD.BCST 140(R9), Z15, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPERMB        Z2, Z12, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z14
-	VPDPBUSD.BCST 48(R9), Z12, Z17
-	VPDPBUSD.BCST 80(R9), Z12, Z18
-	VPDPBUSD.BCST 112(R9), Z12, Z19
-	VPDPBUSD.BCST 144(R9), Z12, Z20
+	VPERMB        Z3, Z24, Z23
+	VPDPBUSD.BCST 260(R9), Z23, Z16
+	VPDPBUSD.BCST 260(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 260(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 260(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 260(R9)(R10*4), Z23, Z22
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 264(R9), Z14, Z16
+	VPDPBUSD.BCST 264(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 264(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 264(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 264(R9)(R10*4), Z14, Z22
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 268(R9), Z14, Z16
+	VPDPBUSD.BCST 268(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 268(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 268(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 268(R9)(R10*4), Z14, Z22
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 272(R9), Z14, Z16
+	VPDPBUSD.BCST 272(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 272(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 272(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 272(R9)(R10*4), Z14, Z22
 	PREFETCHT0    8768(R8)
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z12
-	VPERMB        Z4, Z12, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z14
-	VPDPBUSD.BCST 52(R9), Z12, Z17
-	VPDPBUSD.BCST 84(R9), Z12, Z18
-	VPDPBUSD.BCST 116(R9), Z12, Z19
-	VPDPBUSD.BCST 148(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z12
-	VPERMB        Z1, Z12, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z14
-	VPDPBUSD.BCST 56(R9), Z12, Z17
-	VPDPBUSD.BCST 88(R9), Z12, Z18
-	VPDPBUSD.BCST 120(R9), Z12, Z19
-	VPDPBUSD.BCST 152(R9), Z12, Z20
-	VPSRLD        $0x02, Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z12
-	VPERMB        Z3, Z12, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z14
-	VPDPBUSD.BCST 60(R9), Z12, Z17
-	VPDPBUSD.BCST 92(R9), Z12, Z18
-	VPDPBUSD.BCST 124(R9), Z12, Z19
-	VPDPBUSD.BCST 156(R9), Z12, Z20
-	VPSRLD        $0x10, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   224(R10), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z6
-	VMULPS.BCST   224(R10)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   224(R10)(R11*2), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   224(R10)(R12*1), Z12, Z13
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 276(R9), Z14, Z16
+	VPDPBUSD.BCST 276(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 276(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 276(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 276(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 280(R9), Z15, Z16
+	VPDPBUSD.BCST 280(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 280(R9)(R10*2), Z15, Z20
+	VPDPBUSD.BCST 280(R9)(R11*1), Z15, Z21
+	VPDPBUSD.BCST 280(R9)(R10*4), Z15, Z22
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 284(R9), Z14, Z16
+	VPDPBUSD.BCST 284(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 284(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 284(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 284(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x10, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   288(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z8
+	VMULPS.BCST   288(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   224(R10)(R11*4), Z12, Z12
+	VFMADD231PS   Z15, Z19, Z9
+	VMULPS.BCST   288(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VMOVDQU32     768(R8), Z12
-	VPSRLD        $0x02, Z12, Z13
-	VMOVDQU32     704(R8), Z14
-	VPADDB        Z14, Z14, Z15
-	VPMOVB2M      Z14, K2
-	VPMOVB2M      Z15, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8      Z16, K2, Z15
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        240(R10), Y5, Y14
-	VMOVDQU32     Y14, (R9)
-	VPERMB        240(R10)(R11*1), Y5, Y14
-	VMOVDQU32     Y14, 32(R9)
-	VPERMB        240(R10)(R11*2), Y5, Y14
-	VMOVDQU32     Y14, 64(R9)
-	VPERMB        240(R10)(R12*1), Y5, Y14
-	VMOVDQU32     Y14, 96(R9)
-	VPERMB        240(R10)(R11*4), Y5, Y14
-	VMOVDQU32     Y14, 128(R9)
+	VFMADD231PS   Z15, Z20, Z10
+	VMULPS.BCST   288(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z11
+	VMULPS.BCST   288(R9)(R10*4), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z12
+	VMOVDQU32     768(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     704(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z16, Z17
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  280(R10), Z14
-	VPBROADCASTD  280(R10)(R11*1), Z17
-	VPBROADCASTD  280(R10)(R11*2), Z18
-	VPBROADCASTD  280(R10)(R12*1), Z19
-	VPBROADCASTD  280(R10)(R11*4), Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z21
-	VPERMB        Z2, Z21, Z21
-	VPDPBUSD.BCST (R9), Z21, Z14
-	VPDPBUSD.BCST 32(R9), Z21, Z17
-	VPDPBUSD.BCST 64(R9), Z21, Z18
-	VPDPBUSD.BCST 96(R9), Z21, Z19
-	VPDPBUSD.BCST 128(R9), Z21, Z20
+	VPBROADCASTD  360(R9), Z16
+	VPBROADCASTD  360(R9)(R10*1), Z19
+	VPBROADCASTD  360(R9)(R10*2), Z20
+	VPBROADCASTD  360(R9)(R11*1), Z21
+	VPBROADCASTD  360(R9)(R10*4), Z22
+	VMOVDQA32     Z17, Z24
+	VPTERNLOGD    $0xd8, Z6, Z14, Z24
+	VPERMB        Z2, Z24, Z23
+	VPDPBUSD.BCST 320(R9), Z23, Z16
+	VPDPBUSD.BCST 320(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 320(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 320(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 320(R9)(R10*4), Z23, Z22
 	PREFETCHT0    8832(R8)
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z12, Z21
-	VPERMB        Z4, Z21, Z21
-	VPDPBUSD.BCST 4(R9), Z21, Z14
-	VPDPBUSD.BCST 36(R9), Z21, Z17
-	VPDPBUSD.BCST 68(R9), Z21, Z18
-	VPDPBUSD.BCST 100(R9), Z21, Z19
-	VPDPBUSD.BCST 132(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z12, Z21
-	VPERMB        Z1, Z21, Z21
-	VPDPBUSD.BCST 8(R9), Z21, Z14
-	VPDPBUSD.BCST 40(R9), Z21, Z17
-	VPDPBUSD.BCST 72(R9), Z21, Z18
-	VPDPBUSD.BCST 104(R9), Z21, Z19
-	VPDPBUSD.BCST 136(R9), Z21, Z20
-	VPSRLD        $0x02, Z15, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z12, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 12(R9), Z15, Z14
-	VPDPBUSD.BCST 44(R9), Z15, Z17
-	VPDPBUSD.BCST 76(R9), Z15, Z18
-	VPDPBUSD.BCST 108(R9), Z15, Z19
-	VPDPBUSD.BCST 140(R9), Z15, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPERMB        Z2, Z12, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z14
-	VPDPBUSD.BCST 48(R9), Z12, Z17
-	VPDPBUSD.BCST 80(R9), Z12, Z18
-	VPDPBUSD.BCST 112(R9), Z12, Z19
-	VPDPBUSD.BCST 144(R9), Z12, Z20
+	VPERMB        Z3, Z24, Z23
+	VPDPBUSD.BCST 324(R9), Z23, Z16
+	VPDPBUSD.BCST 324(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 324(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 324(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 324(R9)(R10*4), Z23, Z22
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 328(R9), Z14, Z16
+	VPDPBUSD.BCST 328(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 328(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 328(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 328(R9)(R10*4), Z14, Z22
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 332(R9), Z14, Z16
+	VPDPBUSD.BCST 332(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 332(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 332(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 332(R9)(R10*4), Z14, Z22
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 336(R9), Z14, Z16
+	VPDPBUSD.BCST 336(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 336(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 336(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 336(R9)(R10*4), Z14, Z22
 	PREFETCHT0    8896(R8)
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z12
-	VPERMB        Z4, Z12, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z14
-	VPDPBUSD.BCST 52(R9), Z12, Z17
-	VPDPBUSD.BCST 84(R9), Z12, Z18
-	VPDPBUSD.BCST 116(R9), Z12, Z19
-	VPDPBUSD.BCST 148(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z12
-	VPERMB        Z1, Z12, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z14
-	VPDPBUSD.BCST 56(R9), Z12, Z17
-	VPDPBUSD.BCST 88(R9), Z12, Z18
-	VPDPBUSD.BCST 120(R9), Z12, Z19
-	VPDPBUSD.BCST 152(R9), Z12, Z20
-	VPSRLD        $0x02, Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z12
-	VPERMB        Z3, Z12, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z14
-	VPDPBUSD.BCST 60(R9), Z12, Z17
-	VPDPBUSD.BCST 92(R9), Z12, Z18
-	VPDPBUSD.BCST 124(R9), Z12, Z19
-	VPDPBUSD.BCST 156(R9), Z12, Z20
-	VPSRLD        $0x14, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   272(R10), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z6
-	VMULPS.BCST   272(R10)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   272(R10)(R11*2), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   272(R10)(R12*1), Z12, Z13
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 340(R9), Z14, Z16
+	VPDPBUSD.BCST 340(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 340(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 340(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 340(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 344(R9), Z15, Z16
+	VPDPBUSD.BCST 344(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 344(R9)(R10*2), Z15, Z20
+	VPDPBUSD.BCST 344(R9)(R11*1), Z15, Z21
+	VPDPBUSD.BCST 344(R9)(R10*4), Z15, Z22
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 348(R9), Z14, Z16
+	VPDPBUSD.BCST 348(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 348(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 348(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 348(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x14, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   352(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z8
+	VMULPS.BCST   352(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   272(R10)(R11*4), Z12, Z12
+	VFMADD231PS   Z15, Z19, Z9
+	VMULPS.BCST   352(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VMOVDQU32     896(R8), Z12
-	VPSRLD        $0x02, Z12, Z13
-	VMOVDQU32     832(R8), Z14
-	VPADDB        Z14, Z14, Z15
-	VPMOVB2M      Z14, K2
-	VPMOVB2M      Z15, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8      Z16, K2, Z15
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        288(R10), Y5, Y14
-	VMOVDQU32     Y14, (R9)
-	VPERMB        288(R10)(R11*1), Y5, Y14
-	VMOVDQU32     Y14, 32(R9)
-	VPERMB        288(R10)(R11*2), Y5, Y14
-	VMOVDQU32     Y14, 64(R9)
-	VPERMB        288(R10)(R12*1), Y5, Y14
-	VMOVDQU32     Y14, 96(R9)
-	VPERMB        288(R10)(R11*4), Y5, Y14
-	VMOVDQU32     Y14, 128(R9)
+	VFMADD231PS   Z15, Z20, Z10
+	VMULPS.BCST   352(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z11
+	VMULPS.BCST   352(R9)(R10*4), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z12
+	VMOVDQU32     896(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     832(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z16, Z17
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R10), Z14
-	VPBROADCASTD  328(R10)(R11*1), Z17
-	VPBROADCASTD  328(R10)(R11*2), Z18
-	VPBROADCASTD  328(R10)(R12*1), Z19
-	VPBROADCASTD  328(R10)(R11*4), Z20
+	VPBROADCASTD  424(R9), Z16
+	VPBROADCASTD  424(R9)(R10*1), Z19
+	VPBROADCASTD  424(R9)(R10*2), Z20
+	VPBROADCASTD  424(R9)(R11*1), Z21
+	VPBROADCASTD  424(R9)(R10*4), Z22
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z21
-	VPERMB        Z2, Z21, Z21
-	VPDPBUSD.BCST (R9), Z21, Z14
-	VPDPBUSD.BCST 32(R9), Z21, Z17
-	VPDPBUSD.BCST 64(R9), Z21, Z18
-	VPDPBUSD.BCST 96(R9), Z21, Z19
-	VPDPBUSD.BCST 128(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z12, Z21
-	VPERMB        Z4, Z21, Z21
-	VPDPBUSD.BCST 4(R9), Z21, Z14
-	VPDPBUSD.BCST 36(R9), Z21, Z17
-	VPDPBUSD.BCST 68(R9), Z21, Z18
-	VPDPBUSD.BCST 100(R9), Z21, Z19
-	VPDPBUSD.BCST 132(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z12, Z21
-	VPERMB        Z1, Z21, Z21
-	VPDPBUSD.BCST 8(R9), Z21, Z14
-	VPDPBUSD.BCST 40(R9), Z21, Z17
-	VPDPBUSD.BCST 72(R9), Z21, Z18
-	VPDPBUSD.BCST 104(R9), Z21, Z19
-	VPDPBUSD.BCST 136(R9), Z21, Z20
-	VPSRLD        $0x02, Z15, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z12, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 12(R9), Z15, Z14
-	VPDPBUSD.BCST 44(R9), Z15, Z17
-	VPDPBUSD.BCST 76(R9), Z15, Z18
-	VPDPBUSD.BCST 108(R9), Z15, Z19
-	VPDPBUSD.BCST 140(R9), Z15, Z20
+	VMOVDQA32     Z17, Z24
+	VPTERNLOGD    $0xd8, Z6, Z14, Z24
+	VPERMB        Z2, Z24, Z23
+	VPDPBUSD.BCST 384(R9), Z23, Z16
+	VPDPBUSD.BCST 384(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 384(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 384(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 384(R9)(R10*4), Z23, Z22
+	VPERMB        Z3, Z24, Z23
+	VPDPBUSD.BCST 388(R9), Z23, Z16
+	VPDPBUSD.BCST 388(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 388(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 388(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 388(R9)(R10*4), Z23, Z22
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 392(R9), Z14, Z16
+	VPDPBUSD.BCST 392(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 392(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 392(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 392(R9)(R10*4), Z14, Z22
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 396(R9), Z14, Z16
+	VPDPBUSD.BCST 396(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 396(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 396(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 396(R9)(R10*4), Z14, Z22
 	PREFETCHT0    9024(R8)
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPERMB        Z2, Z12, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z14
-	VPDPBUSD.BCST 48(R9), Z12, Z17
-	VPDPBUSD.BCST 80(R9), Z12, Z18
-	VPDPBUSD.BCST 112(R9), Z12, Z19
-	VPDPBUSD.BCST 144(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z12
-	VPERMB        Z4, Z12, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z14
-	VPDPBUSD.BCST 52(R9), Z12, Z17
-	VPDPBUSD.BCST 84(R9), Z12, Z18
-	VPDPBUSD.BCST 116(R9), Z12, Z19
-	VPDPBUSD.BCST 148(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z12
-	VPERMB        Z1, Z12, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z14
-	VPDPBUSD.BCST 56(R9), Z12, Z17
-	VPDPBUSD.BCST 88(R9), Z12, Z18
-	VPDPBUSD.BCST 120(R9), Z12, Z19
-	VPDPBUSD.BCST 152(R9), Z12, Z20
-	VPSRLD        $0x02, Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z12
-	VPERMB        Z3, Z12, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z14
-	VPDPBUSD.BCST 60(R9), Z12, Z17
-	VPDPBUSD.BCST 92(R9), Z12, Z18
-	VPDPBUSD.BCST 124(R9), Z12, Z19
-	VPDPBUSD.BCST 156(R9), Z12, Z20
-	VPSRLD        $0x18, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   320(R10), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z6
-	VMULPS.BCST   320(R10)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z7
-	VMULPS.BCST   320(R10)(R11*2), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z8
-	VMULPS.BCST   320(R10)(R12*1), Z12, Z13
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 400(R9), Z14, Z16
+	VPDPBUSD.BCST 400(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 400(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 400(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 400(R9)(R10*4), Z14, Z22
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 404(R9), Z14, Z16
+	VPDPBUSD.BCST 404(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 404(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 404(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 404(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 408(R9), Z15, Z16
+	VPDPBUSD.BCST 408(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 408(R9)(R10*2), Z15, Z20
+	VPDPBUSD.BCST 408(R9)(R11*1), Z15, Z21
+	VPDPBUSD.BCST 408(R9)(R10*4), Z15, Z22
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 412(R9), Z14, Z16
+	VPDPBUSD.BCST 412(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 412(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 412(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 412(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x18, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   416(R9), Z14, Z15
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z15, Z16, Z8
+	VMULPS.BCST   416(R9)(R10*1), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z9
-	VMULPS.BCST   320(R10)(R11*4), Z12, Z12
+	VFMADD231PS   Z15, Z19, Z9
+	VMULPS.BCST   416(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z10
-	VMOVDQU32     1024(R8), Z12
-	VPSRLD        $0x02, Z12, Z13
-	VMOVDQU32     960(R8), Z14
-	VPADDB        Z14, Z14, Z15
-	VPMOVB2M      Z14, K2
-	VPMOVB2M      Z15, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8      Z16, K2, Z15
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        336(R10), Y5, Y14
-	VMOVDQU32     Y14, (R9)
-	VPERMB        336(R10)(R11*1), Y5, Y14
-	VMOVDQU32     Y14, 32(R9)
-	VPERMB        336(R10)(R11*2), Y5, Y14
-	VMOVDQU32     Y14, 64(R9)
-	VPERMB        336(R10)(R12*1), Y5, Y14
-	VMOVDQU32     Y14, 96(R9)
-	VPERMB        336(R10)(R11*4), Y5, Y14
-	VMOVDQU32     Y14, 128(R9)
+	VFMADD231PS   Z15, Z20, Z10
+	VMULPS.BCST   416(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z11
+	VMULPS.BCST   416(R9)(R10*4), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z12
+	VMOVDQU32     1024(R8), Z14
+	VPSRLD        $0x02, Z14, Z15
+	VMOVDQU32     960(R8), Z16
+	VPMOVB2M      Z16, K2
+	VPTESTMB      Z1, Z16, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z16, Z17
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z16, K1, Z17
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z16, K2, Z17
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z16, K3, Z17
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z16, Z18
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z16, K1, Z18
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z16, K2, Z18
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z16, K3, Z18
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R10), Z14
-	VPBROADCASTD  376(R10)(R11*1), Z17
-	VPBROADCASTD  376(R10)(R11*2), Z18
-	VPBROADCASTD  376(R10)(R12*1), Z19
-	VPBROADCASTD  376(R10)(R11*4), Z20
+	VPBROADCASTD  488(R9), Z16
+	VPBROADCASTD  488(R9)(R10*1), Z19
+	VPBROADCASTD  488(R9)(R10*2), Z20
+	VPBROADCASTD  488(R9)(R11*1), Z21
+	VPBROADCASTD  488(R9)(R10*4), Z22
 	PREFETCHT0    9088(R8)
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z21
-	VPERMB        Z2, Z21, Z21
-	VPDPBUSD.BCST (R9), Z21, Z14
-	VPDPBUSD.BCST 32(R9), Z21, Z17
-	VPDPBUSD.BCST 64(R9), Z21, Z18
-	VPDPBUSD.BCST 96(R9), Z21, Z19
-	VPDPBUSD.BCST 128(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z12, Z21
-	VPERMB        Z4, Z21, Z21
-	VPDPBUSD.BCST 4(R9), Z21, Z14
-	VPDPBUSD.BCST 36(R9), Z21, Z17
-	VPDPBUSD.BCST 68(R9), Z21, Z18
-	VPDPBUSD.BCST 100(R9), Z21, Z19
-	VPDPBUSD.BCST 132(R9), Z21, Z20
-	VMOVDQA32     Z15, Z21
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z12, Z21
-	VPERMB        Z1, Z21, Z21
-	VPDPBUSD.BCST 8(R9), Z21, Z14
-	VPDPBUSD.BCST 40(R9), Z21, Z17
-	VPDPBUSD.BCST 72(R9), Z21, Z18
-	VPDPBUSD.BCST 104(R9), Z21, Z19
-	VPDPBUSD.BCST 136(R9), Z21, Z20
-	VPSRLD        $0x02, Z15, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z12, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 12(R9), Z15, Z14
-	VPDPBUSD.BCST 44(R9), Z15, Z17
-	VPDPBUSD.BCST 76(R9), Z15, Z18
-	VPDPBUSD.BCST 108(R9), Z15, Z19
-	VPDPBUSD.BCST 140(R9), Z15, Z20
+	VMOVDQA32     Z17, Z24
+	VPTERNLOGD    $0xd8, Z6, Z14, Z24
+	VPERMB        Z2, Z24, Z23
+	VPDPBUSD.BCST 448(R9), Z23, Z16
+	VPDPBUSD.BCST 448(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 448(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 448(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 448(R9)(R10*4), Z23, Z22
+	VPERMB        Z3, Z24, Z23
+	VPDPBUSD.BCST 452(R9), Z23, Z16
+	VPDPBUSD.BCST 452(R9)(R10*1), Z23, Z19
+	VPDPBUSD.BCST 452(R9)(R10*2), Z23, Z20
+	VPDPBUSD.BCST 452(R9)(R11*1), Z23, Z21
+	VPDPBUSD.BCST 452(R9)(R10*4), Z23, Z22
+	VPSRLD        $0x02, Z17, Z17
+	VPTERNLOGD    $0xd8, Z7, Z14, Z17
+	VPERMB        Z4, Z17, Z14
+	VPDPBUSD.BCST 456(R9), Z14, Z16
+	VPDPBUSD.BCST 456(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 456(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 456(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 456(R9)(R10*4), Z14, Z22
+	VPERMB        Z5, Z17, Z14
+	VPDPBUSD.BCST 460(R9), Z14, Z16
+	VPDPBUSD.BCST 460(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 460(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 460(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 460(R9)(R10*4), Z14, Z22
 	PREFETCHT0    9152(R8)
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPERMB        Z2, Z12, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z14
-	VPDPBUSD.BCST 48(R9), Z12, Z17
-	VPDPBUSD.BCST 80(R9), Z12, Z18
-	VPDPBUSD.BCST 112(R9), Z12, Z19
-	VPDPBUSD.BCST 144(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z12
-	VPERMB        Z4, Z12, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z14
-	VPDPBUSD.BCST 52(R9), Z12, Z17
-	VPDPBUSD.BCST 84(R9), Z12, Z18
-	VPDPBUSD.BCST 116(R9), Z12, Z19
-	VPDPBUSD.BCST 148(R9), Z12, Z20
-	VMOVDQA32     Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z12
-	VPERMB        Z1, Z12, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z14
-	VPDPBUSD.BCST 56(R9), Z12, Z17
-	VPDPBUSD.BCST 88(R9), Z12, Z18
-	VPDPBUSD.BCST 120(R9), Z12, Z19
-	VPDPBUSD.BCST 152(R9), Z12, Z20
+	VMOVDQA32     Z18, Z17
+	VPTERNLOGD    $0xd8, Z6, Z15, Z17
+	VPERMB        Z2, Z17, Z14
+	VPDPBUSD.BCST 464(R9), Z14, Z16
+	VPDPBUSD.BCST 464(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 464(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 464(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 464(R9)(R10*4), Z14, Z22
+	VPERMB        Z3, Z17, Z14
+	VPDPBUSD.BCST 468(R9), Z14, Z16
+	VPDPBUSD.BCST 468(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 468(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 468(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 468(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x02, Z18, Z14
+	VPTERNLOGD    $0xd8, Z7, Z15, Z14
+	VPERMB        Z4, Z14, Z15
+	VPDPBUSD.BCST 472(R9), Z15, Z16
+	VPDPBUSD.BCST 472(R9)(R10*1), Z15, Z19
+	VPDPBUSD.BCST 472(R9)(R10*2), Z15, Z20
+	VPDPBUSD.BCST 472(R9)(R11*1), Z15, Z21
+	VPDPBUSD.BCST 472(R9)(R10*4), Z15, Z22
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
-	VPSRLD        $0x02, Z16, Z12
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z12
-	VPERMB        Z3, Z12, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z14
-	VPDPBUSD.BCST 60(R9), Z12, Z17
-	VPDPBUSD.BCST 92(R9), Z12, Z18
-	VPDPBUSD.BCST 124(R9), Z12, Z19
-	VPDPBUSD.BCST 156(R9), Z12, Z20
-	VPSRLD        $0x1c, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   368(R10), Z12, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z6
-	VMULPS.BCST   368(R10)(R11*1), Z12, Z11
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z11, Z17, Z7
-	VMULPS.BCST   368(R10)(R11*2), Z12, Z11
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z11, Z18, Z8
-	VMULPS.BCST   368(R10)(R12*1), Z12, Z11
+	VPERMB        Z5, Z14, Z14
+	VPDPBUSD.BCST 476(R9), Z14, Z16
+	VPDPBUSD.BCST 476(R9)(R10*1), Z14, Z19
+	VPDPBUSD.BCST 476(R9)(R10*2), Z14, Z20
+	VPDPBUSD.BCST 476(R9)(R11*1), Z14, Z21
+	VPDPBUSD.BCST 476(R9)(R10*4), Z14, Z22
+	VPSRLD        $0x1c, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z13, Z14, Z14
+	VMULPS.BCST   480(R9), Z14, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z8
+	VMULPS.BCST   480(R9)(R10*1), Z14, Z13
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z9
-	VMULPS.BCST   368(R10)(R11*4), Z12, Z11
+	VFMADD231PS   Z13, Z19, Z9
+	VMULPS.BCST   480(R9)(R10*2), Z14, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z11, Z20, Z10
-	ADDQ          $0x00000180, R10
+	VFMADD231PS   Z13, Z20, Z10
+	VMULPS.BCST   480(R9)(R11*1), Z14, Z13
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z13, Z21, Z11
+	VMULPS.BCST   480(R9)(R10*4), Z14, Z13
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z13, Z22, Z12
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
-	DECQ          R13
+	DECQ          R12
 	JNZ           block
 	MOVQ          64(AX), DI
 	LEAQ          (DI)(DI*2), R8
-	VMOVUPS       Z6, (CX)
-	VMOVUPS       Z7, (CX)(DI*1)
-	VMOVUPS       Z8, (CX)(DI*2)
-	VMOVUPS       Z9, (CX)(R8*1)
-	VMOVUPS       Z10, (CX)(DI*4)
+	VMOVUPS       Z8, (CX)
+	VMOVUPS       Z9, (CX)(DI*1)
+	VMOVUPS       Z10, (CX)(DI*2)
+	VMOVUPS       Z11, (CX)(R8*1)
+	VMOVUPS       Z12, (CX)(DI*4)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -4876,1148 +4222,30 @@ block:
 	RET
 
 // func Gemv_iq2_xxsx16_q8x_16x6_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, MMX+
-TEXT ·Gemv_iq2_xxsx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $224-8
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq2_xxsx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	MOVQ      (AX), BX
 	MOVQ      8(AX), SI
 	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z2
-	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z4
-	VMOVDQU32 order_iq2_xxsx16_avx512vnni<>+0(SB), Y5
-	LEAQ      (SP), R9
-	ADDQ      $0x1f, R9
-	ANDQ      $-32, R9
+	VMOVDQU32 dwords_avx512vnni_40404040<>+0(SB), Z1
+	VMOVDQU32 codes_iq2_pair_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 codes_iq2_pair_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 codes_iq2_pair_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 codes_iq2_pair_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z6
+	VMOVDQU32 dwords_avx512vnni_03030303<>+0(SB), Z7
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, R8
-	MOVQ   40(AX), R10
-	MOVQ   48(AX), R11
-	LEAQ   (R11)(R11*2), R12
-	LEAQ   (R11)(R11*4), R13
-	MOVQ   32(AX), R14
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-
-block:
-	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ       16(AX), R15
-	PREFETCHT1 (DI)(R15*1)
-	VCVTPH2PS  (DI), Z12
-	VMOVDQU32  128(R8), Z13
-	VPSRLD     $0x02, Z13, Z14
-	VMOVDQU32  64(R8), Z15
-	VPADDB     Z15, Z15, Z16
-	VPMOVB2M   Z15, K2
-	VPMOVB2M   Z16, K1
-	VPERMB     book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB     book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8   Z17, K2, Z16
-	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8   Z18, K2, Z17
-	VPERMB     (R10), Y5, Y15
-	VMOVDQU32  Y15, (R9)
-	VPERMB     (R10)(R11*1), Y5, Y15
-	VMOVDQU32  Y15, 32(R9)
-	VPERMB     (R10)(R11*2), Y5, Y15
-	VMOVDQU32  Y15, 64(R9)
-	VPERMB     (R10)(R12*1), Y5, Y15
-	VMOVDQU32  Y15, 96(R9)
-	VPERMB     (R10)(R11*4), Y5, Y15
-	VMOVDQU32  Y15, 128(R9)
-	VPERMB     (R10)(R13*1), Y5, Y15
-	VMOVDQU32  Y15, 160(R9)
-
-	// sub-block 0, scale 0
-	VPBROADCASTD  40(R10), Z15
-	VPBROADCASTD  40(R10)(R11*1), Z18
-	VPBROADCASTD  40(R10)(R11*2), Z19
-	VPBROADCASTD  40(R10)(R12*1), Z20
-	VPBROADCASTD  40(R10)(R11*4), Z21
-	VPBROADCASTD  40(R10)(R13*1), Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z23
-	VPERMB        Z2, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z15
-	VPDPBUSD.BCST 32(R9), Z23, Z18
-	VPDPBUSD.BCST 64(R9), Z23, Z19
-	VPDPBUSD.BCST 96(R9), Z23, Z20
-	VPDPBUSD.BCST 128(R9), Z23, Z21
-	VPDPBUSD.BCST 160(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z23
-	VPERMB        Z4, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z15
-	VPDPBUSD.BCST 36(R9), Z23, Z18
-	VPDPBUSD.BCST 68(R9), Z23, Z19
-	VPDPBUSD.BCST 100(R9), Z23, Z20
-	VPDPBUSD.BCST 132(R9), Z23, Z21
-	VPDPBUSD.BCST 164(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z15
-	VPDPBUSD.BCST 40(R9), Z23, Z18
-	VPDPBUSD.BCST 72(R9), Z23, Z19
-	VPDPBUSD.BCST 104(R9), Z23, Z20
-	VPDPBUSD.BCST 136(R9), Z23, Z21
-	VPDPBUSD.BCST 168(R9), Z23, Z22
-	PREFETCHT1    32768(R8)
-	PREFETCHT0    8192(R8)
-	VPSRLD        $0x02, Z16, Z16
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 12(R9), Z16, Z15
-	VPDPBUSD.BCST 44(R9), Z16, Z18
-	VPDPBUSD.BCST 76(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9), Z16, Z20
-	VPDPBUSD.BCST 140(R9), Z16, Z21
-	VPDPBUSD.BCST 172(R9), Z16, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z13
-	VPERMB        Z2, Z13, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z15
-	VPDPBUSD.BCST 48(R9), Z13, Z18
-	VPDPBUSD.BCST 80(R9), Z13, Z19
-	VPDPBUSD.BCST 112(R9), Z13, Z20
-	VPDPBUSD.BCST 144(R9), Z13, Z21
-	VPDPBUSD.BCST 176(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z14, Z13
-	VPERMB        Z4, Z13, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z15
-	VPDPBUSD.BCST 52(R9), Z13, Z18
-	VPDPBUSD.BCST 84(R9), Z13, Z19
-	VPDPBUSD.BCST 116(R9), Z13, Z20
-	VPDPBUSD.BCST 148(R9), Z13, Z21
-	VPDPBUSD.BCST 180(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z14, Z13
-	VPERMB        Z1, Z13, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z15
-	VPDPBUSD.BCST 56(R9), Z13, Z18
-	VPDPBUSD.BCST 88(R9), Z13, Z19
-	VPDPBUSD.BCST 120(R9), Z13, Z20
-	VPDPBUSD.BCST 152(R9), Z13, Z21
-	VPDPBUSD.BCST 184(R9), Z13, Z22
-	PREFETCHT0    8256(R8)
-	VPSRLD        $0x02, Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z14, Z13
-	VPERMB        Z3, Z13, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z15
-	VPDPBUSD.BCST 60(R9), Z13, Z18
-	VPDPBUSD.BCST 92(R9), Z13, Z19
-	VPDPBUSD.BCST 124(R9), Z13, Z20
-	VPDPBUSD.BCST 156(R9), Z13, Z21
-	VPDPBUSD.BCST 188(R9), Z13, Z22
-	VMOVDQU32     (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   32(R10), Z13, Z14
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z14, Z15, Z6
-	VMULPS.BCST   32(R10)(R11*1), Z13, Z14
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z7
-	VMULPS.BCST   32(R10)(R11*2), Z13, Z14
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z8
-	VMULPS.BCST   32(R10)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z9
-	VMULPS.BCST   32(R10)(R11*4), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z10
-	VMULPS.BCST   32(R10)(R13*1), Z13, Z13
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z13, Z22, Z11
-	VMOVDQU32     256(R8), Z13
-	VPSRLD        $0x02, Z13, Z14
-	VMOVDQU32     192(R8), Z15
-	VPADDB        Z15, Z15, Z16
-	VPMOVB2M      Z15, K2
-	VPMOVB2M      Z16, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8      Z18, K2, Z17
-	VPERMB        48(R10), Y5, Y15
-	VMOVDQU32     Y15, (R9)
-	VPERMB        48(R10)(R11*1), Y5, Y15
-	VMOVDQU32     Y15, 32(R9)
-	VPERMB        48(R10)(R11*2), Y5, Y15
-	VMOVDQU32     Y15, 64(R9)
-	VPERMB        48(R10)(R12*1), Y5, Y15
-	VMOVDQU32     Y15, 96(R9)
-	VPERMB        48(R10)(R11*4), Y5, Y15
-	VMOVDQU32     Y15, 128(R9)
-	VPERMB        48(R10)(R13*1), Y5, Y15
-	VMOVDQU32     Y15, 160(R9)
-
-	// sub-block 1, scale 0
-	VPBROADCASTD  88(R10), Z15
-	VPBROADCASTD  88(R10)(R11*1), Z18
-	VPBROADCASTD  88(R10)(R11*2), Z19
-	VPBROADCASTD  88(R10)(R12*1), Z20
-	VPBROADCASTD  88(R10)(R11*4), Z21
-	VPBROADCASTD  88(R10)(R13*1), Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z23
-	VPERMB        Z2, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z15
-	VPDPBUSD.BCST 32(R9), Z23, Z18
-	VPDPBUSD.BCST 64(R9), Z23, Z19
-	VPDPBUSD.BCST 96(R9), Z23, Z20
-	VPDPBUSD.BCST 128(R9), Z23, Z21
-	VPDPBUSD.BCST 160(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z23
-	VPERMB        Z4, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z15
-	VPDPBUSD.BCST 36(R9), Z23, Z18
-	VPDPBUSD.BCST 68(R9), Z23, Z19
-	VPDPBUSD.BCST 100(R9), Z23, Z20
-	VPDPBUSD.BCST 132(R9), Z23, Z21
-	VPDPBUSD.BCST 164(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z15
-	VPDPBUSD.BCST 40(R9), Z23, Z18
-	VPDPBUSD.BCST 72(R9), Z23, Z19
-	VPDPBUSD.BCST 104(R9), Z23, Z20
-	VPDPBUSD.BCST 136(R9), Z23, Z21
-	VPDPBUSD.BCST 168(R9), Z23, Z22
-	PREFETCHT0    8320(R8)
-	VPSRLD        $0x02, Z16, Z16
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 12(R9), Z16, Z15
-	VPDPBUSD.BCST 44(R9), Z16, Z18
-	VPDPBUSD.BCST 76(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9), Z16, Z20
-	VPDPBUSD.BCST 140(R9), Z16, Z21
-	VPDPBUSD.BCST 172(R9), Z16, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z13
-	VPERMB        Z2, Z13, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z15
-	VPDPBUSD.BCST 48(R9), Z13, Z18
-	VPDPBUSD.BCST 80(R9), Z13, Z19
-	VPDPBUSD.BCST 112(R9), Z13, Z20
-	VPDPBUSD.BCST 144(R9), Z13, Z21
-	VPDPBUSD.BCST 176(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z14, Z13
-	VPERMB        Z4, Z13, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z15
-	VPDPBUSD.BCST 52(R9), Z13, Z18
-	VPDPBUSD.BCST 84(R9), Z13, Z19
-	VPDPBUSD.BCST 116(R9), Z13, Z20
-	VPDPBUSD.BCST 148(R9), Z13, Z21
-	VPDPBUSD.BCST 180(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z14, Z13
-	VPERMB        Z1, Z13, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z15
-	VPDPBUSD.BCST 56(R9), Z13, Z18
-	VPDPBUSD.BCST 88(R9), Z13, Z19
-	VPDPBUSD.BCST 120(R9), Z13, Z20
-	VPDPBUSD.BCST 152(R9), Z13, Z21
-	VPDPBUSD.BCST 184(R9), Z13, Z22
-	PREFETCHT0    8384(R8)
-	VPSRLD        $0x02, Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z14, Z13
-	VPERMB        Z3, Z13, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z15
-	VPDPBUSD.BCST 60(R9), Z13, Z18
-	VPDPBUSD.BCST 92(R9), Z13, Z19
-	VPDPBUSD.BCST 124(R9), Z13, Z20
-	VPDPBUSD.BCST 156(R9), Z13, Z21
-	VPDPBUSD.BCST 188(R9), Z13, Z22
-	VPSRLD        $0x04, (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   80(R10), Z13, Z14
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z14, Z15, Z6
-	VMULPS.BCST   80(R10)(R11*1), Z13, Z14
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z7
-	VMULPS.BCST   80(R10)(R11*2), Z13, Z14
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z8
-	VMULPS.BCST   80(R10)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z9
-	VMULPS.BCST   80(R10)(R11*4), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z10
-	VMULPS.BCST   80(R10)(R13*1), Z13, Z13
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z13, Z22, Z11
-	VMOVDQU32     384(R8), Z13
-	VPSRLD        $0x02, Z13, Z14
-	VMOVDQU32     320(R8), Z15
-	VPADDB        Z15, Z15, Z16
-	VPMOVB2M      Z15, K2
-	VPMOVB2M      Z16, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8      Z18, K2, Z17
-	VPERMB        96(R10), Y5, Y15
-	VMOVDQU32     Y15, (R9)
-	VPERMB        96(R10)(R11*1), Y5, Y15
-	VMOVDQU32     Y15, 32(R9)
-	VPERMB        96(R10)(R11*2), Y5, Y15
-	VMOVDQU32     Y15, 64(R9)
-	VPERMB        96(R10)(R12*1), Y5, Y15
-	VMOVDQU32     Y15, 96(R9)
-	VPERMB        96(R10)(R11*4), Y5, Y15
-	VMOVDQU32     Y15, 128(R9)
-	VPERMB        96(R10)(R13*1), Y5, Y15
-	VMOVDQU32     Y15, 160(R9)
-
-	// sub-block 2, scale 0
-	VPBROADCASTD  136(R10), Z15
-	VPBROADCASTD  136(R10)(R11*1), Z18
-	VPBROADCASTD  136(R10)(R11*2), Z19
-	VPBROADCASTD  136(R10)(R12*1), Z20
-	VPBROADCASTD  136(R10)(R11*4), Z21
-	VPBROADCASTD  136(R10)(R13*1), Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z23
-	VPERMB        Z2, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z15
-	VPDPBUSD.BCST 32(R9), Z23, Z18
-	VPDPBUSD.BCST 64(R9), Z23, Z19
-	VPDPBUSD.BCST 96(R9), Z23, Z20
-	VPDPBUSD.BCST 128(R9), Z23, Z21
-	VPDPBUSD.BCST 160(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z23
-	VPERMB        Z4, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z15
-	VPDPBUSD.BCST 36(R9), Z23, Z18
-	VPDPBUSD.BCST 68(R9), Z23, Z19
-	VPDPBUSD.BCST 100(R9), Z23, Z20
-	VPDPBUSD.BCST 132(R9), Z23, Z21
-	VPDPBUSD.BCST 164(R9), Z23, Z22
-	PREFETCHT1    33024(R8)
-	PREFETCHT0    8448(R8)
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z15
-	VPDPBUSD.BCST 40(R9), Z23, Z18
-	VPDPBUSD.BCST 72(R9), Z23, Z19
-	VPDPBUSD.BCST 104(R9), Z23, Z20
-	VPDPBUSD.BCST 136(R9), Z23, Z21
-	VPDPBUSD.BCST 168(R9), Z23, Z22
-	VPSRLD        $0x02, Z16, Z16
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 12(R9), Z16, Z15
-	VPDPBUSD.BCST 44(R9), Z16, Z18
-	VPDPBUSD.BCST 76(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9), Z16, Z20
-	VPDPBUSD.BCST 140(R9), Z16, Z21
-	VPDPBUSD.BCST 172(R9), Z16, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z13
-	VPERMB        Z2, Z13, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z15
-	VPDPBUSD.BCST 48(R9), Z13, Z18
-	VPDPBUSD.BCST 80(R9), Z13, Z19
-	VPDPBUSD.BCST 112(R9), Z13, Z20
-	VPDPBUSD.BCST 144(R9), Z13, Z21
-	VPDPBUSD.BCST 176(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z14, Z13
-	VPERMB        Z4, Z13, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z15
-	VPDPBUSD.BCST 52(R9), Z13, Z18
-	VPDPBUSD.BCST 84(R9), Z13, Z19
-	VPDPBUSD.BCST 116(R9), Z13, Z20
-	VPDPBUSD.BCST 148(R9), Z13, Z21
-	VPDPBUSD.BCST 180(R9), Z13, Z22
-	PREFETCHT0    8512(R8)
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z14, Z13
-	VPERMB        Z1, Z13, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z15
-	VPDPBUSD.BCST 56(R9), Z13, Z18
-	VPDPBUSD.BCST 88(R9), Z13, Z19
-	VPDPBUSD.BCST 120(R9), Z13, Z20
-	VPDPBUSD.BCST 152(R9), Z13, Z21
-	VPDPBUSD.BCST 184(R9), Z13, Z22
-	VPSRLD        $0x02, Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z14, Z13
-	VPERMB        Z3, Z13, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z15
-	VPDPBUSD.BCST 60(R9), Z13, Z18
-	VPDPBUSD.BCST 92(R9), Z13, Z19
-	VPDPBUSD.BCST 124(R9), Z13, Z20
-	VPDPBUSD.BCST 156(R9), Z13, Z21
-	VPDPBUSD.BCST 188(R9), Z13, Z22
-	VPSRLD        $0x08, (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   128(R10), Z13, Z14
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z14, Z15, Z6
-	VMULPS.BCST   128(R10)(R11*1), Z13, Z14
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z7
-	VMULPS.BCST   128(R10)(R11*2), Z13, Z14
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z8
-	VMULPS.BCST   128(R10)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z9
-	VMULPS.BCST   128(R10)(R11*4), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z10
-	VMULPS.BCST   128(R10)(R13*1), Z13, Z13
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z13, Z22, Z11
-	VMOVDQU32     512(R8), Z13
-	VPSRLD        $0x02, Z13, Z14
-	VMOVDQU32     448(R8), Z15
-	VPADDB        Z15, Z15, Z16
-	VPMOVB2M      Z15, K2
-	VPMOVB2M      Z16, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8      Z18, K2, Z17
-	VPERMB        144(R10), Y5, Y15
-	VMOVDQU32     Y15, (R9)
-	VPERMB        144(R10)(R11*1), Y5, Y15
-	VMOVDQU32     Y15, 32(R9)
-	VPERMB        144(R10)(R11*2), Y5, Y15
-	VMOVDQU32     Y15, 64(R9)
-	VPERMB        144(R10)(R12*1), Y5, Y15
-	VMOVDQU32     Y15, 96(R9)
-	VPERMB        144(R10)(R11*4), Y5, Y15
-	VMOVDQU32     Y15, 128(R9)
-	VPERMB        144(R10)(R13*1), Y5, Y15
-	VMOVDQU32     Y15, 160(R9)
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  184(R10), Z15
-	VPBROADCASTD  184(R10)(R11*1), Z18
-	VPBROADCASTD  184(R10)(R11*2), Z19
-	VPBROADCASTD  184(R10)(R12*1), Z20
-	VPBROADCASTD  184(R10)(R11*4), Z21
-	VPBROADCASTD  184(R10)(R13*1), Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z23
-	VPERMB        Z2, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z15
-	VPDPBUSD.BCST 32(R9), Z23, Z18
-	VPDPBUSD.BCST 64(R9), Z23, Z19
-	VPDPBUSD.BCST 96(R9), Z23, Z20
-	VPDPBUSD.BCST 128(R9), Z23, Z21
-	VPDPBUSD.BCST 160(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z23
-	VPERMB        Z4, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z15
-	VPDPBUSD.BCST 36(R9), Z23, Z18
-	VPDPBUSD.BCST 68(R9), Z23, Z19
-	VPDPBUSD.BCST 100(R9), Z23, Z20
-	VPDPBUSD.BCST 132(R9), Z23, Z21
-	VPDPBUSD.BCST 164(R9), Z23, Z22
-	PREFETCHT0    8576(R8)
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z15
-	VPDPBUSD.BCST 40(R9), Z23, Z18
-	VPDPBUSD.BCST 72(R9), Z23, Z19
-	VPDPBUSD.BCST 104(R9), Z23, Z20
-	VPDPBUSD.BCST 136(R9), Z23, Z21
-	VPDPBUSD.BCST 168(R9), Z23, Z22
-	VPSRLD        $0x02, Z16, Z16
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 12(R9), Z16, Z15
-	VPDPBUSD.BCST 44(R9), Z16, Z18
-	VPDPBUSD.BCST 76(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9), Z16, Z20
-	VPDPBUSD.BCST 140(R9), Z16, Z21
-	VPDPBUSD.BCST 172(R9), Z16, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z13
-	VPERMB        Z2, Z13, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z15
-	VPDPBUSD.BCST 48(R9), Z13, Z18
-	VPDPBUSD.BCST 80(R9), Z13, Z19
-	VPDPBUSD.BCST 112(R9), Z13, Z20
-	VPDPBUSD.BCST 144(R9), Z13, Z21
-	VPDPBUSD.BCST 176(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z14, Z13
-	VPERMB        Z4, Z13, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z15
-	VPDPBUSD.BCST 52(R9), Z13, Z18
-	VPDPBUSD.BCST 84(R9), Z13, Z19
-	VPDPBUSD.BCST 116(R9), Z13, Z20
-	VPDPBUSD.BCST 148(R9), Z13, Z21
-	VPDPBUSD.BCST 180(R9), Z13, Z22
-	PREFETCHT0    8640(R8)
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z14, Z13
-	VPERMB        Z1, Z13, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z15
-	VPDPBUSD.BCST 56(R9), Z13, Z18
-	VPDPBUSD.BCST 88(R9), Z13, Z19
-	VPDPBUSD.BCST 120(R9), Z13, Z20
-	VPDPBUSD.BCST 152(R9), Z13, Z21
-	VPDPBUSD.BCST 184(R9), Z13, Z22
-	VPSRLD        $0x02, Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z14, Z13
-	VPERMB        Z3, Z13, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z15
-	VPDPBUSD.BCST 60(R9), Z13, Z18
-	VPDPBUSD.BCST 92(R9), Z13, Z19
-	VPDPBUSD.BCST 124(R9), Z13, Z20
-	VPDPBUSD.BCST 156(R9), Z13, Z21
-	VPDPBUSD.BCST 188(R9), Z13, Z22
-	VPSRLD        $0x0c, (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   176(R10), Z13, Z14
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z14, Z15, Z6
-	VMULPS.BCST   176(R10)(R11*1), Z13, Z14
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z7
-	VMULPS.BCST   176(R10)(R11*2), Z13, Z14
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z8
-	VMULPS.BCST   176(R10)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z9
-	VMULPS.BCST   176(R10)(R11*4), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z10
-	VMULPS.BCST   176(R10)(R13*1), Z13, Z13
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z13, Z22, Z11
-	VMOVDQU32     640(R8), Z13
-	VPSRLD        $0x02, Z13, Z14
-	VMOVDQU32     576(R8), Z15
-	VPADDB        Z15, Z15, Z16
-	VPMOVB2M      Z15, K2
-	VPMOVB2M      Z16, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8      Z18, K2, Z17
-	VPERMB        192(R10), Y5, Y15
-	VMOVDQU32     Y15, (R9)
-	VPERMB        192(R10)(R11*1), Y5, Y15
-	VMOVDQU32     Y15, 32(R9)
-	VPERMB        192(R10)(R11*2), Y5, Y15
-	VMOVDQU32     Y15, 64(R9)
-	VPERMB        192(R10)(R12*1), Y5, Y15
-	VMOVDQU32     Y15, 96(R9)
-	VPERMB        192(R10)(R11*4), Y5, Y15
-	VMOVDQU32     Y15, 128(R9)
-	VPERMB        192(R10)(R13*1), Y5, Y15
-	VMOVDQU32     Y15, 160(R9)
-
-	// sub-block 4, scale 0
-	VPBROADCASTD  232(R10), Z15
-	VPBROADCASTD  232(R10)(R11*1), Z18
-	VPBROADCASTD  232(R10)(R11*2), Z19
-	VPBROADCASTD  232(R10)(R12*1), Z20
-	VPBROADCASTD  232(R10)(R11*4), Z21
-	VPBROADCASTD  232(R10)(R13*1), Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z23
-	VPERMB        Z2, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z15
-	VPDPBUSD.BCST 32(R9), Z23, Z18
-	VPDPBUSD.BCST 64(R9), Z23, Z19
-	VPDPBUSD.BCST 96(R9), Z23, Z20
-	VPDPBUSD.BCST 128(R9), Z23, Z21
-	VPDPBUSD.BCST 160(R9), Z23, Z22
-	PREFETCHT1    33280(R8)
-	PREFETCHT0    8704(R8)
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z23
-	VPERMB        Z4, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z15
-	VPDPBUSD.BCST 36(R9), Z23, Z18
-	VPDPBUSD.BCST 68(R9), Z23, Z19
-	VPDPBUSD.BCST 100(R9), Z23, Z20
-	VPDPBUSD.BCST 132(R9), Z23, Z21
-	VPDPBUSD.BCST 164(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z15
-	VPDPBUSD.BCST 40(R9), Z23, Z18
-	VPDPBUSD.BCST 72(R9), Z23, Z19
-	VPDPBUSD.BCST 104(R9), Z23, Z20
-	VPDPBUSD.BCST 136(R9), Z23, Z21
-	VPDPBUSD.BCST 168(R9), Z23, Z22
-	VPSRLD        $0x02, Z16, Z16
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 12(R9), Z16, Z15
-	VPDPBUSD.BCST 44(R9), Z16, Z18
-	VPDPBUSD.BCST 76(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9), Z16, Z20
-	VPDPBUSD.BCST 140(R9), Z16, Z21
-	VPDPBUSD.BCST 172(R9), Z16, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z13
-	VPERMB        Z2, Z13, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z15
-	VPDPBUSD.BCST 48(R9), Z13, Z18
-	VPDPBUSD.BCST 80(R9), Z13, Z19
-	VPDPBUSD.BCST 112(R9), Z13, Z20
-	VPDPBUSD.BCST 144(R9), Z13, Z21
-	VPDPBUSD.BCST 176(R9), Z13, Z22
-	PREFETCHT0    8768(R8)
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z14, Z13
-	VPERMB        Z4, Z13, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z15
-	VPDPBUSD.BCST 52(R9), Z13, Z18
-	VPDPBUSD.BCST 84(R9), Z13, Z19
-	VPDPBUSD.BCST 116(R9), Z13, Z20
-	VPDPBUSD.BCST 148(R9), Z13, Z21
-	VPDPBUSD.BCST 180(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z14, Z13
-	VPERMB        Z1, Z13, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z15
-	VPDPBUSD.BCST 56(R9), Z13, Z18
-	VPDPBUSD.BCST 88(R9), Z13, Z19
-	VPDPBUSD.BCST 120(R9), Z13, Z20
-	VPDPBUSD.BCST 152(R9), Z13, Z21
-	VPDPBUSD.BCST 184(R9), Z13, Z22
-	VPSRLD        $0x02, Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z14, Z13
-	VPERMB        Z3, Z13, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z15
-	VPDPBUSD.BCST 60(R9), Z13, Z18
-	VPDPBUSD.BCST 92(R9), Z13, Z19
-	VPDPBUSD.BCST 124(R9), Z13, Z20
-	VPDPBUSD.BCST 156(R9), Z13, Z21
-	VPDPBUSD.BCST 188(R9), Z13, Z22
-	VPSRLD        $0x10, (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   224(R10), Z13, Z14
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z14, Z15, Z6
-	VMULPS.BCST   224(R10)(R11*1), Z13, Z14
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z7
-	VMULPS.BCST   224(R10)(R11*2), Z13, Z14
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z8
-	VMULPS.BCST   224(R10)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z9
-	VMULPS.BCST   224(R10)(R11*4), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z10
-	VMULPS.BCST   224(R10)(R13*1), Z13, Z13
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z13, Z22, Z11
-	VMOVDQU32     768(R8), Z13
-	VPSRLD        $0x02, Z13, Z14
-	VMOVDQU32     704(R8), Z15
-	VPADDB        Z15, Z15, Z16
-	VPMOVB2M      Z15, K2
-	VPMOVB2M      Z16, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8      Z18, K2, Z17
-	VPERMB        240(R10), Y5, Y15
-	VMOVDQU32     Y15, (R9)
-	VPERMB        240(R10)(R11*1), Y5, Y15
-	VMOVDQU32     Y15, 32(R9)
-	VPERMB        240(R10)(R11*2), Y5, Y15
-	VMOVDQU32     Y15, 64(R9)
-	VPERMB        240(R10)(R12*1), Y5, Y15
-	VMOVDQU32     Y15, 96(R9)
-	VPERMB        240(R10)(R11*4), Y5, Y15
-	VMOVDQU32     Y15, 128(R9)
-	VPERMB        240(R10)(R13*1), Y5, Y15
-	VMOVDQU32     Y15, 160(R9)
-
-	// sub-block 5, scale 0
-	VPBROADCASTD  280(R10), Z15
-	VPBROADCASTD  280(R10)(R11*1), Z18
-	VPBROADCASTD  280(R10)(R11*2), Z19
-	VPBROADCASTD  280(R10)(R12*1), Z20
-	VPBROADCASTD  280(R10)(R11*4), Z21
-	VPBROADCASTD  280(R10)(R13*1), Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z23
-	VPERMB        Z2, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z15
-	VPDPBUSD.BCST 32(R9), Z23, Z18
-	VPDPBUSD.BCST 64(R9), Z23, Z19
-	VPDPBUSD.BCST 96(R9), Z23, Z20
-	VPDPBUSD.BCST 128(R9), Z23, Z21
-	VPDPBUSD.BCST 160(R9), Z23, Z22
-	PREFETCHT0    8832(R8)
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z23
-	VPERMB        Z4, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z15
-	VPDPBUSD.BCST 36(R9), Z23, Z18
-	VPDPBUSD.BCST 68(R9), Z23, Z19
-	VPDPBUSD.BCST 100(R9), Z23, Z20
-	VPDPBUSD.BCST 132(R9), Z23, Z21
-	VPDPBUSD.BCST 164(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z15
-	VPDPBUSD.BCST 40(R9), Z23, Z18
-	VPDPBUSD.BCST 72(R9), Z23, Z19
-	VPDPBUSD.BCST 104(R9), Z23, Z20
-	VPDPBUSD.BCST 136(R9), Z23, Z21
-	VPDPBUSD.BCST 168(R9), Z23, Z22
-	VPSRLD        $0x02, Z16, Z16
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 12(R9), Z16, Z15
-	VPDPBUSD.BCST 44(R9), Z16, Z18
-	VPDPBUSD.BCST 76(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9), Z16, Z20
-	VPDPBUSD.BCST 140(R9), Z16, Z21
-	VPDPBUSD.BCST 172(R9), Z16, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z13
-	VPERMB        Z2, Z13, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z15
-	VPDPBUSD.BCST 48(R9), Z13, Z18
-	VPDPBUSD.BCST 80(R9), Z13, Z19
-	VPDPBUSD.BCST 112(R9), Z13, Z20
-	VPDPBUSD.BCST 144(R9), Z13, Z21
-	VPDPBUSD.BCST 176(R9), Z13, Z22
-	PREFETCHT0    8896(R8)
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z14, Z13
-	VPERMB        Z4, Z13, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z15
-	VPDPBUSD.BCST 52(R9), Z13, Z18
-	VPDPBUSD.BCST 84(R9), Z13, Z19
-	VPDPBUSD.BCST 116(R9), Z13, Z20
-	VPDPBUSD.BCST 148(R9), Z13, Z21
-	VPDPBUSD.BCST 180(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z14, Z13
-	VPERMB        Z1, Z13, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z15
-	VPDPBUSD.BCST 56(R9), Z13, Z18
-	VPDPBUSD.BCST 88(R9), Z13, Z19
-	VPDPBUSD.BCST 120(R9), Z13, Z20
-	VPDPBUSD.BCST 152(R9), Z13, Z21
-	VPDPBUSD.BCST 184(R9), Z13, Z22
-	VPSRLD        $0x02, Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z14, Z13
-	VPERMB        Z3, Z13, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z15
-	VPDPBUSD.BCST 60(R9), Z13, Z18
-	VPDPBUSD.BCST 92(R9), Z13, Z19
-	VPDPBUSD.BCST 124(R9), Z13, Z20
-	VPDPBUSD.BCST 156(R9), Z13, Z21
-	VPDPBUSD.BCST 188(R9), Z13, Z22
-	VPSRLD        $0x14, (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   272(R10), Z13, Z14
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z14, Z15, Z6
-	VMULPS.BCST   272(R10)(R11*1), Z13, Z14
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z7
-	VMULPS.BCST   272(R10)(R11*2), Z13, Z14
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z8
-	VMULPS.BCST   272(R10)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z9
-	VMULPS.BCST   272(R10)(R11*4), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z10
-	VMULPS.BCST   272(R10)(R13*1), Z13, Z13
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z13, Z22, Z11
-	VMOVDQU32     896(R8), Z13
-	VPSRLD        $0x02, Z13, Z14
-	VMOVDQU32     832(R8), Z15
-	VPADDB        Z15, Z15, Z16
-	VPMOVB2M      Z15, K2
-	VPMOVB2M      Z16, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8      Z18, K2, Z17
-	VPERMB        288(R10), Y5, Y15
-	VMOVDQU32     Y15, (R9)
-	VPERMB        288(R10)(R11*1), Y5, Y15
-	VMOVDQU32     Y15, 32(R9)
-	VPERMB        288(R10)(R11*2), Y5, Y15
-	VMOVDQU32     Y15, 64(R9)
-	VPERMB        288(R10)(R12*1), Y5, Y15
-	VMOVDQU32     Y15, 96(R9)
-	VPERMB        288(R10)(R11*4), Y5, Y15
-	VMOVDQU32     Y15, 128(R9)
-	VPERMB        288(R10)(R13*1), Y5, Y15
-	VMOVDQU32     Y15, 160(R9)
-
-	// sub-block 6, scale 0
-	VPBROADCASTD  328(R10), Z15
-	VPBROADCASTD  328(R10)(R11*1), Z18
-	VPBROADCASTD  328(R10)(R11*2), Z19
-	VPBROADCASTD  328(R10)(R12*1), Z20
-	VPBROADCASTD  328(R10)(R11*4), Z21
-	VPBROADCASTD  328(R10)(R13*1), Z22
-	PREFETCHT1    33536(R8)
-	PREFETCHT0    8960(R8)
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z23
-	VPERMB        Z2, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z15
-	VPDPBUSD.BCST 32(R9), Z23, Z18
-	VPDPBUSD.BCST 64(R9), Z23, Z19
-	VPDPBUSD.BCST 96(R9), Z23, Z20
-	VPDPBUSD.BCST 128(R9), Z23, Z21
-	VPDPBUSD.BCST 160(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z23
-	VPERMB        Z4, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z15
-	VPDPBUSD.BCST 36(R9), Z23, Z18
-	VPDPBUSD.BCST 68(R9), Z23, Z19
-	VPDPBUSD.BCST 100(R9), Z23, Z20
-	VPDPBUSD.BCST 132(R9), Z23, Z21
-	VPDPBUSD.BCST 164(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z15
-	VPDPBUSD.BCST 40(R9), Z23, Z18
-	VPDPBUSD.BCST 72(R9), Z23, Z19
-	VPDPBUSD.BCST 104(R9), Z23, Z20
-	VPDPBUSD.BCST 136(R9), Z23, Z21
-	VPDPBUSD.BCST 168(R9), Z23, Z22
-	VPSRLD        $0x02, Z16, Z16
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 12(R9), Z16, Z15
-	VPDPBUSD.BCST 44(R9), Z16, Z18
-	VPDPBUSD.BCST 76(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9), Z16, Z20
-	VPDPBUSD.BCST 140(R9), Z16, Z21
-	VPDPBUSD.BCST 172(R9), Z16, Z22
-	PREFETCHT0    9024(R8)
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z13
-	VPERMB        Z2, Z13, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z15
-	VPDPBUSD.BCST 48(R9), Z13, Z18
-	VPDPBUSD.BCST 80(R9), Z13, Z19
-	VPDPBUSD.BCST 112(R9), Z13, Z20
-	VPDPBUSD.BCST 144(R9), Z13, Z21
-	VPDPBUSD.BCST 176(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z14, Z13
-	VPERMB        Z4, Z13, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z15
-	VPDPBUSD.BCST 52(R9), Z13, Z18
-	VPDPBUSD.BCST 84(R9), Z13, Z19
-	VPDPBUSD.BCST 116(R9), Z13, Z20
-	VPDPBUSD.BCST 148(R9), Z13, Z21
-	VPDPBUSD.BCST 180(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z14, Z13
-	VPERMB        Z1, Z13, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z15
-	VPDPBUSD.BCST 56(R9), Z13, Z18
-	VPDPBUSD.BCST 88(R9), Z13, Z19
-	VPDPBUSD.BCST 120(R9), Z13, Z20
-	VPDPBUSD.BCST 152(R9), Z13, Z21
-	VPDPBUSD.BCST 184(R9), Z13, Z22
-	VPSRLD        $0x02, Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z14, Z13
-	VPERMB        Z3, Z13, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z15
-	VPDPBUSD.BCST 60(R9), Z13, Z18
-	VPDPBUSD.BCST 92(R9), Z13, Z19
-	VPDPBUSD.BCST 124(R9), Z13, Z20
-	VPDPBUSD.BCST 156(R9), Z13, Z21
-	VPDPBUSD.BCST 188(R9), Z13, Z22
-	VPSRLD        $0x18, (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   320(R10), Z13, Z14
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z14, Z15, Z6
-	VMULPS.BCST   320(R10)(R11*1), Z13, Z14
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z7
-	VMULPS.BCST   320(R10)(R11*2), Z13, Z14
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z8
-	VMULPS.BCST   320(R10)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z9
-	VMULPS.BCST   320(R10)(R11*4), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z10
-	VMULPS.BCST   320(R10)(R13*1), Z13, Z13
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z13, Z22, Z11
-	VMOVDQU32     1024(R8), Z13
-	VPSRLD        $0x02, Z13, Z14
-	VMOVDQU32     960(R8), Z15
-	VPADDB        Z15, Z15, Z16
-	VPMOVB2M      Z15, K2
-	VPMOVB2M      Z16, K1
-	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8      Z17, K2, Z16
-	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8      Z18, K2, Z17
-	VPERMB        336(R10), Y5, Y15
-	VMOVDQU32     Y15, (R9)
-	VPERMB        336(R10)(R11*1), Y5, Y15
-	VMOVDQU32     Y15, 32(R9)
-	VPERMB        336(R10)(R11*2), Y5, Y15
-	VMOVDQU32     Y15, 64(R9)
-	VPERMB        336(R10)(R12*1), Y5, Y15
-	VMOVDQU32     Y15, 96(R9)
-	VPERMB        336(R10)(R11*4), Y5, Y15
-	VMOVDQU32     Y15, 128(R9)
-	VPERMB        336(R10)(R13*1), Y5, Y15
-	VMOVDQU32     Y15, 160(R9)
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  376(R10), Z15
-	VPBROADCASTD  376(R10)(R11*1), Z18
-	VPBROADCASTD  376(R10)(R11*2), Z19
-	VPBROADCASTD  376(R10)(R12*1), Z20
-	VPBROADCASTD  376(R10)(R11*4), Z21
-	VPBROADCASTD  376(R10)(R13*1), Z22
-	PREFETCHT0    9088(R8)
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z23
-	VPERMB        Z2, Z23, Z23
-	VPDPBUSD.BCST (R9), Z23, Z15
-	VPDPBUSD.BCST 32(R9), Z23, Z18
-	VPDPBUSD.BCST 64(R9), Z23, Z19
-	VPDPBUSD.BCST 96(R9), Z23, Z20
-	VPDPBUSD.BCST 128(R9), Z23, Z21
-	VPDPBUSD.BCST 160(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z13, Z23
-	VPERMB        Z4, Z23, Z23
-	VPDPBUSD.BCST 4(R9), Z23, Z15
-	VPDPBUSD.BCST 36(R9), Z23, Z18
-	VPDPBUSD.BCST 68(R9), Z23, Z19
-	VPDPBUSD.BCST 100(R9), Z23, Z20
-	VPDPBUSD.BCST 132(R9), Z23, Z21
-	VPDPBUSD.BCST 164(R9), Z23, Z22
-	VMOVDQA32     Z16, Z23
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z13, Z23
-	VPERMB        Z1, Z23, Z23
-	VPDPBUSD.BCST 8(R9), Z23, Z15
-	VPDPBUSD.BCST 40(R9), Z23, Z18
-	VPDPBUSD.BCST 72(R9), Z23, Z19
-	VPDPBUSD.BCST 104(R9), Z23, Z20
-	VPDPBUSD.BCST 136(R9), Z23, Z21
-	VPDPBUSD.BCST 168(R9), Z23, Z22
-	VPSRLD        $0x02, Z16, Z16
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z13, Z16
-	VPERMB        Z3, Z16, Z16
-	VPDPBUSD.BCST 12(R9), Z16, Z15
-	VPDPBUSD.BCST 44(R9), Z16, Z18
-	VPDPBUSD.BCST 76(R9), Z16, Z19
-	VPDPBUSD.BCST 108(R9), Z16, Z20
-	VPDPBUSD.BCST 140(R9), Z16, Z21
-	VPDPBUSD.BCST 172(R9), Z16, Z22
-	PREFETCHT0    9152(R8)
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z13
-	VPERMB        Z2, Z13, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z15
-	VPDPBUSD.BCST 48(R9), Z13, Z18
-	VPDPBUSD.BCST 80(R9), Z13, Z19
-	VPDPBUSD.BCST 112(R9), Z13, Z20
-	VPDPBUSD.BCST 144(R9), Z13, Z21
-	VPDPBUSD.BCST 176(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z14, Z13
-	VPERMB        Z4, Z13, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z15
-	VPDPBUSD.BCST 52(R9), Z13, Z18
-	VPDPBUSD.BCST 84(R9), Z13, Z19
-	VPDPBUSD.BCST 116(R9), Z13, Z20
-	VPDPBUSD.BCST 148(R9), Z13, Z21
-	VPDPBUSD.BCST 180(R9), Z13, Z22
-	VMOVDQA32     Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z14, Z13
-	VPERMB        Z1, Z13, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z15
-	VPDPBUSD.BCST 56(R9), Z13, Z18
-	VPDPBUSD.BCST 88(R9), Z13, Z19
-	VPDPBUSD.BCST 120(R9), Z13, Z20
-	VPDPBUSD.BCST 152(R9), Z13, Z21
-	VPDPBUSD.BCST 184(R9), Z13, Z22
-	PREFETCHT1    33792(R8)
-	PREFETCHT0    9216(R8)
-	VPSRLD        $0x02, Z17, Z13
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z14, Z13
-	VPERMB        Z3, Z13, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z15
-	VPDPBUSD.BCST 60(R9), Z13, Z18
-	VPDPBUSD.BCST 92(R9), Z13, Z19
-	VPDPBUSD.BCST 124(R9), Z13, Z20
-	VPDPBUSD.BCST 156(R9), Z13, Z21
-	VPDPBUSD.BCST 188(R9), Z13, Z22
-	VPSRLD        $0x1c, (R8), Z13
-	VPERMPS       Z0, Z13, Z13
-	VMULPS        Z12, Z13, Z13
-	VMULPS.BCST   368(R10), Z13, Z12
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z6
-	VMULPS.BCST   368(R10)(R11*1), Z13, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   368(R10)(R11*2), Z13, Z12
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z12, Z19, Z8
-	VMULPS.BCST   368(R10)(R12*1), Z13, Z12
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z12, Z20, Z9
-	VMULPS.BCST   368(R10)(R11*4), Z13, Z12
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z12, Z21, Z10
-	VMULPS.BCST   368(R10)(R13*1), Z13, Z12
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z12, Z22, Z11
-	ADDQ          $0x00000180, R10
-	ADDQ          $0x20, DI
-	ADDQ          $0x00000440, R8
-	DECQ          R14
-	JNZ           block
-	MOVQ          64(AX), DI
-	LEAQ          (DI)(DI*2), R8
-	LEAQ          (DI)(DI*4), R10
-	VMOVUPS       Z6, (CX)
-	VMOVUPS       Z7, (CX)(DI*1)
-	VMOVUPS       Z8, (CX)(DI*2)
-	VMOVUPS       Z9, (CX)(R8*1)
-	VMOVUPS       Z10, (CX)(DI*4)
-	VMOVUPS       Z11, (CX)(R10*1)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
-	VZEROUPPER
-	RET
-
-// func Gemv_iq2_xxsx16_q8x_16x8_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VL, AVX512VNNI, MMX+
-TEXT ·Gemv_iq2_xxsx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $288-8
-	MOVQ      a+0(FP), AX
-	MOVQ      56(AX), CX
-	MOVQ      24(AX), DX
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
-	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z2
-	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z4
-	VMOVDQU32 order_iq2_xxsx16_avx512vnni<>+0(SB), Y5
-	LEAQ      (SP), R9
-	ADDQ      $0x1f, R9
-	ANDQ      $-32, R9
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R10
-	MOVQ   48(AX), R11
-	LEAQ   (R11)(R11*2), R12
-	LEAQ   (R11)(R11*4), R13
-	LEAQ   (R10)(R12*2), R14
-	MOVQ   32(AX), R15
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	LEAQ   (R10)(R10*4), R12
+	MOVQ   32(AX), R13
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
@@ -6027,1305 +4255,2037 @@ tile:
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
-	MOVQ       16(AX), BP
-	PREFETCHT1 (DI)(BP*1)
+	MOVQ       16(AX), R14
+	PREFETCHT1 (DI)(R14*1)
 	VCVTPH2PS  (DI), Z14
 	VMOVDQU32  128(R8), Z15
 	VPSRLD     $0x02, Z15, Z16
 	VMOVDQU32  64(R8), Z17
-	VPADDB     Z17, Z17, Z18
 	VPMOVB2M   Z17, K2
-	VPMOVB2M   Z18, K1
+	VPTESTMB   Z1, Z17, K1
+	KANDQ      K1, K2, K3
 	VPERMB     book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
 	VPERMB     book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8   Z19, K2, Z18
+	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, K2, Z18
+	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K3, Z18
 	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
 	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8   Z20, K2, Z19
-	VPERMB     (R10), Y5, Y17
-	VMOVDQU32  Y17, (R9)
-	VPERMB     (R10)(R11*1), Y5, Y17
-	VMOVDQU32  Y17, 32(R9)
-	VPERMB     (R10)(R11*2), Y5, Y17
-	VMOVDQU32  Y17, 64(R9)
-	VPERMB     (R10)(R12*1), Y5, Y17
-	VMOVDQU32  Y17, 96(R9)
-	VPERMB     (R10)(R11*4), Y5, Y17
-	VMOVDQU32  Y17, 128(R9)
-	VPERMB     (R10)(R13*1), Y5, Y17
-	VMOVDQU32  Y17, 160(R9)
-	VPERMB     (R14), Y5, Y17
-	VMOVDQU32  Y17, 192(R9)
-	VPERMB     (R14)(R11*1), Y5, Y17
-	VMOVDQU32  Y17, 224(R9)
+	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, K2, Z19
+	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K3, Z19
 
 	// sub-block 0, scale 0
-	VPBROADCASTD  40(R10), Z17
-	VPBROADCASTD  40(R10)(R11*1), Z20
-	VPBROADCASTD  40(R10)(R11*2), Z21
-	VPBROADCASTD  40(R10)(R12*1), Z22
-	VPBROADCASTD  40(R10)(R11*4), Z23
-	VPBROADCASTD  40(R10)(R13*1), Z24
-	VPBROADCASTD  40(R14), Z25
-	VPBROADCASTD  40(R14)(R11*1), Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z15, Z27
-	VPERMB        Z2, Z27, Z27
-	VPDPBUSD.BCST (R9), Z27, Z17
-	VPDPBUSD.BCST 32(R9), Z27, Z20
-	VPDPBUSD.BCST 64(R9), Z27, Z21
-	VPDPBUSD.BCST 96(R9), Z27, Z22
-	VPDPBUSD.BCST 128(R9), Z27, Z23
-	VPDPBUSD.BCST 160(R9), Z27, Z24
-	VPDPBUSD.BCST 192(R9), Z27, Z25
-	VPDPBUSD.BCST 224(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z15, Z27
-	VPERMB        Z4, Z27, Z27
-	VPDPBUSD.BCST 4(R9), Z27, Z17
-	VPDPBUSD.BCST 36(R9), Z27, Z20
-	VPDPBUSD.BCST 68(R9), Z27, Z21
-	VPDPBUSD.BCST 100(R9), Z27, Z22
-	VPDPBUSD.BCST 132(R9), Z27, Z23
-	VPDPBUSD.BCST 164(R9), Z27, Z24
-	VPDPBUSD.BCST 196(R9), Z27, Z25
-	VPDPBUSD.BCST 228(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z15, Z27
-	VPERMB        Z1, Z27, Z27
-	VPDPBUSD.BCST 8(R9), Z27, Z17
-	VPDPBUSD.BCST 40(R9), Z27, Z20
-	VPDPBUSD.BCST 72(R9), Z27, Z21
-	VPDPBUSD.BCST 104(R9), Z27, Z22
-	VPDPBUSD.BCST 136(R9), Z27, Z23
-	VPDPBUSD.BCST 168(R9), Z27, Z24
-	VPDPBUSD.BCST 200(R9), Z27, Z25
-	VPDPBUSD.BCST 232(R9), Z27, Z26
+	VPBROADCASTD  40(R9), Z17
+	VPBROADCASTD  40(R9)(R10*1), Z20
+	VPBROADCASTD  40(R9)(R10*2), Z21
+	VPBROADCASTD  40(R9)(R11*1), Z22
+	VPBROADCASTD  40(R9)(R10*4), Z23
+	VPBROADCASTD  40(R9)(R12*1), Z24
+	VMOVDQA32     Z18, Z26
+	VPTERNLOGD    $0xd8, Z6, Z15, Z26
+	VPERMB        Z2, Z26, Z25
+	VPDPBUSD.BCST (R9), Z25, Z17
+	VPDPBUSD.BCST (R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST (R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST (R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST (R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST (R9)(R12*1), Z25, Z24
+	VPERMB        Z3, Z26, Z25
+	VPDPBUSD.BCST 4(R9), Z25, Z17
+	VPDPBUSD.BCST 4(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 4(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 4(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 4(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 4(R9)(R12*1), Z25, Z24
+	VPSRLD        $0x02, Z18, Z18
+	VPTERNLOGD    $0xd8, Z7, Z15, Z18
+	VPERMB        Z4, Z18, Z15
+	VPDPBUSD.BCST 8(R9), Z15, Z17
+	VPDPBUSD.BCST 8(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 8(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 8(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 8(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 8(R9)(R12*1), Z15, Z24
 	PREFETCHT1    32768(R8)
 	PREFETCHT0    8192(R8)
-	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z15, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VPDPBUSD.BCST 140(R9), Z18, Z23
-	VPDPBUSD.BCST 172(R9), Z18, Z24
-	VPDPBUSD.BCST 204(R9), Z18, Z25
-	VPDPBUSD.BCST 236(R9), Z18, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z16, Z15
-	VPERMB        Z2, Z15, Z15
+	VPERMB        Z5, Z18, Z15
+	VPDPBUSD.BCST 12(R9), Z15, Z17
+	VPDPBUSD.BCST 12(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 12(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 12(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 12(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 12(R9)(R12*1), Z15, Z24
+	VMOVDQA32     Z19, Z18
+	VPTERNLOGD    $0xd8, Z6, Z16, Z18
+	VPERMB        Z2, Z18, Z15
 	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VPDPBUSD.BCST 144(R9), Z15, Z23
-	VPDPBUSD.BCST 176(R9), Z15, Z24
-	VPDPBUSD.BCST 208(R9), Z15, Z25
-	VPDPBUSD.BCST 240(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z16, Z15
-	VPERMB        Z4, Z15, Z15
+	VPDPBUSD.BCST 16(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 16(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 16(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 16(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 16(R9)(R12*1), Z15, Z24
+	VPERMB        Z3, Z18, Z15
 	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VPDPBUSD.BCST 148(R9), Z15, Z23
-	VPDPBUSD.BCST 180(R9), Z15, Z24
-	VPDPBUSD.BCST 212(R9), Z15, Z25
-	VPDPBUSD.BCST 244(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPDPBUSD.BCST 152(R9), Z15, Z23
-	VPDPBUSD.BCST 184(R9), Z15, Z24
-	VPDPBUSD.BCST 216(R9), Z15, Z25
-	VPDPBUSD.BCST 248(R9), Z15, Z26
-	PREFETCHT0    8256(R8)
+	VPDPBUSD.BCST 20(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 20(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 20(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 20(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 20(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z16, Z15
-	VPERMB        Z3, Z15, Z15
+	VPTERNLOGD    $0xd8, Z7, Z16, Z15
+	VPERMB        Z4, Z15, Z16
+	VPDPBUSD.BCST 24(R9), Z16, Z17
+	VPDPBUSD.BCST 24(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 24(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 24(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 24(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 24(R9)(R12*1), Z16, Z24
+	PREFETCHT0    8256(R8)
+	VPERMB        Z5, Z15, Z15
 	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPDPBUSD.BCST 156(R9), Z15, Z23
-	VPDPBUSD.BCST 188(R9), Z15, Z24
-	VPDPBUSD.BCST 220(R9), Z15, Z25
-	VPDPBUSD.BCST 252(R9), Z15, Z26
+	VPDPBUSD.BCST 28(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 28(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 28(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 28(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 28(R9)(R12*1), Z15, Z24
 	VMOVDQU32     (R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   32(R10), Z15, Z16
+	VMULPS.BCST   32(R9), Z15, Z16
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z6
-	VMULPS.BCST   32(R10)(R11*1), Z15, Z16
+	VFMADD231PS   Z16, Z17, Z8
+	VMULPS.BCST   32(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z7
-	VMULPS.BCST   32(R10)(R11*2), Z15, Z16
+	VFMADD231PS   Z16, Z20, Z9
+	VMULPS.BCST   32(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z8
-	VMULPS.BCST   32(R10)(R12*1), Z15, Z16
+	VFMADD231PS   Z16, Z21, Z10
+	VMULPS.BCST   32(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z9
-	VMULPS.BCST   32(R10)(R11*4), Z15, Z16
+	VFMADD231PS   Z16, Z22, Z11
+	VMULPS.BCST   32(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z16, Z23, Z10
-	VMULPS.BCST   32(R10)(R13*1), Z15, Z16
+	VFMADD231PS   Z16, Z23, Z12
+	VMULPS.BCST   32(R9)(R12*1), Z15, Z15
 	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z16, Z24, Z11
-	VMULPS.BCST   32(R14), Z15, Z16
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z16, Z25, Z12
-	VMULPS.BCST   32(R14)(R11*1), Z15, Z15
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z15, Z26, Z13
+	VFMADD231PS   Z15, Z24, Z13
 	VMOVDQU32     256(R8), Z15
 	VPSRLD        $0x02, Z15, Z16
 	VMOVDQU32     192(R8), Z17
-	VPADDB        Z17, Z17, Z18
 	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
+	VPTESTMB      Z1, Z17, K1
+	KANDQ         K1, K2, K3
 	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
 	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, K2, Z18
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K3, Z18
 	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
 	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        48(R10), Y5, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        48(R10)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        48(R10)(R11*2), Y5, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        48(R10)(R12*1), Y5, Y17
-	VMOVDQU32     Y17, 96(R9)
-	VPERMB        48(R10)(R11*4), Y5, Y17
-	VMOVDQU32     Y17, 128(R9)
-	VPERMB        48(R10)(R13*1), Y5, Y17
-	VMOVDQU32     Y17, 160(R9)
-	VPERMB        48(R14), Y5, Y17
-	VMOVDQU32     Y17, 192(R9)
-	VPERMB        48(R14)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 224(R9)
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, K2, Z19
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K3, Z19
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  88(R10), Z17
-	VPBROADCASTD  88(R10)(R11*1), Z20
-	VPBROADCASTD  88(R10)(R11*2), Z21
-	VPBROADCASTD  88(R10)(R12*1), Z22
-	VPBROADCASTD  88(R10)(R11*4), Z23
-	VPBROADCASTD  88(R10)(R13*1), Z24
-	VPBROADCASTD  88(R14), Z25
-	VPBROADCASTD  88(R14)(R11*1), Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z15, Z27
-	VPERMB        Z2, Z27, Z27
-	VPDPBUSD.BCST (R9), Z27, Z17
-	VPDPBUSD.BCST 32(R9), Z27, Z20
-	VPDPBUSD.BCST 64(R9), Z27, Z21
-	VPDPBUSD.BCST 96(R9), Z27, Z22
-	VPDPBUSD.BCST 128(R9), Z27, Z23
-	VPDPBUSD.BCST 160(R9), Z27, Z24
-	VPDPBUSD.BCST 192(R9), Z27, Z25
-	VPDPBUSD.BCST 224(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z15, Z27
-	VPERMB        Z4, Z27, Z27
-	VPDPBUSD.BCST 4(R9), Z27, Z17
-	VPDPBUSD.BCST 36(R9), Z27, Z20
-	VPDPBUSD.BCST 68(R9), Z27, Z21
-	VPDPBUSD.BCST 100(R9), Z27, Z22
-	VPDPBUSD.BCST 132(R9), Z27, Z23
-	VPDPBUSD.BCST 164(R9), Z27, Z24
-	VPDPBUSD.BCST 196(R9), Z27, Z25
-	VPDPBUSD.BCST 228(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z15, Z27
-	VPERMB        Z1, Z27, Z27
-	VPDPBUSD.BCST 8(R9), Z27, Z17
-	VPDPBUSD.BCST 40(R9), Z27, Z20
-	VPDPBUSD.BCST 72(R9), Z27, Z21
-	VPDPBUSD.BCST 104(R9), Z27, Z22
-	VPDPBUSD.BCST 136(R9), Z27, Z23
-	VPDPBUSD.BCST 168(R9), Z27, Z24
-	VPDPBUSD.BCST 200(R9), Z27, Z25
-	VPDPBUSD.BCST 232(R9), Z27, Z26
-	PREFETCHT0    8320(R8)
+	VPBROADCASTD  104(R9), Z17
+	VPBROADCASTD  104(R9)(R10*1), Z20
+	VPBROADCASTD  104(R9)(R10*2), Z21
+	VPBROADCASTD  104(R9)(R11*1), Z22
+	VPBROADCASTD  104(R9)(R10*4), Z23
+	VPBROADCASTD  104(R9)(R12*1), Z24
+	VMOVDQA32     Z18, Z26
+	VPTERNLOGD    $0xd8, Z6, Z15, Z26
+	VPERMB        Z2, Z26, Z25
+	VPDPBUSD.BCST 64(R9), Z25, Z17
+	VPDPBUSD.BCST 64(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 64(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 64(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 64(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 64(R9)(R12*1), Z25, Z24
+	VPERMB        Z3, Z26, Z25
+	VPDPBUSD.BCST 68(R9), Z25, Z17
+	VPDPBUSD.BCST 68(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 68(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 68(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 68(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 68(R9)(R12*1), Z25, Z24
 	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z15, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VPDPBUSD.BCST 140(R9), Z18, Z23
-	VPDPBUSD.BCST 172(R9), Z18, Z24
-	VPDPBUSD.BCST 204(R9), Z18, Z25
-	VPDPBUSD.BCST 236(R9), Z18, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z16, Z15
-	VPERMB        Z2, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VPDPBUSD.BCST 144(R9), Z15, Z23
-	VPDPBUSD.BCST 176(R9), Z15, Z24
-	VPDPBUSD.BCST 208(R9), Z15, Z25
-	VPDPBUSD.BCST 240(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z16, Z15
-	VPERMB        Z4, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VPDPBUSD.BCST 148(R9), Z15, Z23
-	VPDPBUSD.BCST 180(R9), Z15, Z24
-	VPDPBUSD.BCST 212(R9), Z15, Z25
-	VPDPBUSD.BCST 244(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPDPBUSD.BCST 152(R9), Z15, Z23
-	VPDPBUSD.BCST 184(R9), Z15, Z24
-	VPDPBUSD.BCST 216(R9), Z15, Z25
-	VPDPBUSD.BCST 248(R9), Z15, Z26
-	PREFETCHT0    8384(R8)
+	VPTERNLOGD    $0xd8, Z7, Z15, Z18
+	VPERMB        Z4, Z18, Z15
+	VPDPBUSD.BCST 72(R9), Z15, Z17
+	VPDPBUSD.BCST 72(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 72(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 72(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 72(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 72(R9)(R12*1), Z15, Z24
+	PREFETCHT0    8320(R8)
+	VPERMB        Z5, Z18, Z15
+	VPDPBUSD.BCST 76(R9), Z15, Z17
+	VPDPBUSD.BCST 76(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 76(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 76(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 76(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 76(R9)(R12*1), Z15, Z24
+	VMOVDQA32     Z19, Z18
+	VPTERNLOGD    $0xd8, Z6, Z16, Z18
+	VPERMB        Z2, Z18, Z15
+	VPDPBUSD.BCST 80(R9), Z15, Z17
+	VPDPBUSD.BCST 80(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 80(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 80(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 80(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 80(R9)(R12*1), Z15, Z24
+	VPERMB        Z3, Z18, Z15
+	VPDPBUSD.BCST 84(R9), Z15, Z17
+	VPDPBUSD.BCST 84(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 84(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 84(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 84(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 84(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPDPBUSD.BCST 156(R9), Z15, Z23
-	VPDPBUSD.BCST 188(R9), Z15, Z24
-	VPDPBUSD.BCST 220(R9), Z15, Z25
-	VPDPBUSD.BCST 252(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z16, Z15
+	VPERMB        Z4, Z15, Z16
+	VPDPBUSD.BCST 88(R9), Z16, Z17
+	VPDPBUSD.BCST 88(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 88(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 88(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 88(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 88(R9)(R12*1), Z16, Z24
+	PREFETCHT0    8384(R8)
+	VPERMB        Z5, Z15, Z15
+	VPDPBUSD.BCST 92(R9), Z15, Z17
+	VPDPBUSD.BCST 92(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 92(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 92(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 92(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 92(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x04, (R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   80(R10), Z15, Z16
+	VMULPS.BCST   96(R9), Z15, Z16
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z6
-	VMULPS.BCST   80(R10)(R11*1), Z15, Z16
+	VFMADD231PS   Z16, Z17, Z8
+	VMULPS.BCST   96(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z7
-	VMULPS.BCST   80(R10)(R11*2), Z15, Z16
+	VFMADD231PS   Z16, Z20, Z9
+	VMULPS.BCST   96(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z8
-	VMULPS.BCST   80(R10)(R12*1), Z15, Z16
+	VFMADD231PS   Z16, Z21, Z10
+	VMULPS.BCST   96(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z9
-	VMULPS.BCST   80(R10)(R11*4), Z15, Z16
+	VFMADD231PS   Z16, Z22, Z11
+	VMULPS.BCST   96(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z16, Z23, Z10
-	VMULPS.BCST   80(R10)(R13*1), Z15, Z16
+	VFMADD231PS   Z16, Z23, Z12
+	VMULPS.BCST   96(R9)(R12*1), Z15, Z15
 	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z16, Z24, Z11
-	VMULPS.BCST   80(R14), Z15, Z16
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z16, Z25, Z12
-	VMULPS.BCST   80(R14)(R11*1), Z15, Z15
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z15, Z26, Z13
+	VFMADD231PS   Z15, Z24, Z13
 	VMOVDQU32     384(R8), Z15
 	VPSRLD        $0x02, Z15, Z16
 	VMOVDQU32     320(R8), Z17
-	VPADDB        Z17, Z17, Z18
 	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
+	VPTESTMB      Z1, Z17, K1
+	KANDQ         K1, K2, K3
 	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
 	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, K2, Z18
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K3, Z18
 	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
 	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        96(R10), Y5, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        96(R10)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        96(R10)(R11*2), Y5, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        96(R10)(R12*1), Y5, Y17
-	VMOVDQU32     Y17, 96(R9)
-	VPERMB        96(R10)(R11*4), Y5, Y17
-	VMOVDQU32     Y17, 128(R9)
-	VPERMB        96(R10)(R13*1), Y5, Y17
-	VMOVDQU32     Y17, 160(R9)
-	VPERMB        96(R14), Y5, Y17
-	VMOVDQU32     Y17, 192(R9)
-	VPERMB        96(R14)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 224(R9)
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, K2, Z19
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K3, Z19
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  136(R10), Z17
-	VPBROADCASTD  136(R10)(R11*1), Z20
-	VPBROADCASTD  136(R10)(R11*2), Z21
-	VPBROADCASTD  136(R10)(R12*1), Z22
-	VPBROADCASTD  136(R10)(R11*4), Z23
-	VPBROADCASTD  136(R10)(R13*1), Z24
-	VPBROADCASTD  136(R14), Z25
-	VPBROADCASTD  136(R14)(R11*1), Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z15, Z27
-	VPERMB        Z2, Z27, Z27
-	VPDPBUSD.BCST (R9), Z27, Z17
-	VPDPBUSD.BCST 32(R9), Z27, Z20
-	VPDPBUSD.BCST 64(R9), Z27, Z21
-	VPDPBUSD.BCST 96(R9), Z27, Z22
-	VPDPBUSD.BCST 128(R9), Z27, Z23
-	VPDPBUSD.BCST 160(R9), Z27, Z24
-	VPDPBUSD.BCST 192(R9), Z27, Z25
-	VPDPBUSD.BCST 224(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z15, Z27
-	VPERMB        Z4, Z27, Z27
-	VPDPBUSD.BCST 4(R9), Z27, Z17
-	VPDPBUSD.BCST 36(R9), Z27, Z20
-	VPDPBUSD.BCST 68(R9), Z27, Z21
-	VPDPBUSD.BCST 100(R9), Z27, Z22
-	VPDPBUSD.BCST 132(R9), Z27, Z23
-	VPDPBUSD.BCST 164(R9), Z27, Z24
-	VPDPBUSD.BCST 196(R9), Z27, Z25
-	VPDPBUSD.BCST 228(R9), Z27, Z26
+	VPBROADCASTD  168(R9), Z17
+	VPBROADCASTD  168(R9)(R10*1), Z20
+	VPBROADCASTD  168(R9)(R10*2), Z21
+	VPBROADCASTD  168(R9)(R11*1), Z22
+	VPBROADCASTD  168(R9)(R10*4), Z23
+	VPBROADCASTD  168(R9)(R12*1), Z24
+	VMOVDQA32     Z18, Z26
+	VPTERNLOGD    $0xd8, Z6, Z15, Z26
+	VPERMB        Z2, Z26, Z25
+	VPDPBUSD.BCST 128(R9), Z25, Z17
+	VPDPBUSD.BCST 128(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 128(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 128(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 128(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 128(R9)(R12*1), Z25, Z24
+	VPERMB        Z3, Z26, Z25
+	VPDPBUSD.BCST 132(R9), Z25, Z17
+	VPDPBUSD.BCST 132(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 132(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 132(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 132(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 132(R9)(R12*1), Z25, Z24
 	PREFETCHT1    33024(R8)
 	PREFETCHT0    8448(R8)
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z15, Z27
-	VPERMB        Z1, Z27, Z27
-	VPDPBUSD.BCST 8(R9), Z27, Z17
-	VPDPBUSD.BCST 40(R9), Z27, Z20
-	VPDPBUSD.BCST 72(R9), Z27, Z21
-	VPDPBUSD.BCST 104(R9), Z27, Z22
-	VPDPBUSD.BCST 136(R9), Z27, Z23
-	VPDPBUSD.BCST 168(R9), Z27, Z24
-	VPDPBUSD.BCST 200(R9), Z27, Z25
-	VPDPBUSD.BCST 232(R9), Z27, Z26
 	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z15, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VPDPBUSD.BCST 140(R9), Z18, Z23
-	VPDPBUSD.BCST 172(R9), Z18, Z24
-	VPDPBUSD.BCST 204(R9), Z18, Z25
-	VPDPBUSD.BCST 236(R9), Z18, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z16, Z15
-	VPERMB        Z2, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VPDPBUSD.BCST 144(R9), Z15, Z23
-	VPDPBUSD.BCST 176(R9), Z15, Z24
-	VPDPBUSD.BCST 208(R9), Z15, Z25
-	VPDPBUSD.BCST 240(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z16, Z15
-	VPERMB        Z4, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VPDPBUSD.BCST 148(R9), Z15, Z23
-	VPDPBUSD.BCST 180(R9), Z15, Z24
-	VPDPBUSD.BCST 212(R9), Z15, Z25
-	VPDPBUSD.BCST 244(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z15, Z18
+	VPERMB        Z4, Z18, Z15
+	VPDPBUSD.BCST 136(R9), Z15, Z17
+	VPDPBUSD.BCST 136(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 136(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 136(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 136(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 136(R9)(R12*1), Z15, Z24
+	VPERMB        Z5, Z18, Z15
+	VPDPBUSD.BCST 140(R9), Z15, Z17
+	VPDPBUSD.BCST 140(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 140(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 140(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 140(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 140(R9)(R12*1), Z15, Z24
+	VMOVDQA32     Z19, Z18
+	VPTERNLOGD    $0xd8, Z6, Z16, Z18
+	VPERMB        Z2, Z18, Z15
+	VPDPBUSD.BCST 144(R9), Z15, Z17
+	VPDPBUSD.BCST 144(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 144(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 144(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 144(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 144(R9)(R12*1), Z15, Z24
+	VPERMB        Z3, Z18, Z15
+	VPDPBUSD.BCST 148(R9), Z15, Z17
+	VPDPBUSD.BCST 148(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 148(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 148(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 148(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 148(R9)(R12*1), Z15, Z24
 	PREFETCHT0    8512(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPDPBUSD.BCST 152(R9), Z15, Z23
-	VPDPBUSD.BCST 184(R9), Z15, Z24
-	VPDPBUSD.BCST 216(R9), Z15, Z25
-	VPDPBUSD.BCST 248(R9), Z15, Z26
 	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPDPBUSD.BCST 156(R9), Z15, Z23
-	VPDPBUSD.BCST 188(R9), Z15, Z24
-	VPDPBUSD.BCST 220(R9), Z15, Z25
-	VPDPBUSD.BCST 252(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z16, Z15
+	VPERMB        Z4, Z15, Z16
+	VPDPBUSD.BCST 152(R9), Z16, Z17
+	VPDPBUSD.BCST 152(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 152(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 152(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 152(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 152(R9)(R12*1), Z16, Z24
+	VPERMB        Z5, Z15, Z15
+	VPDPBUSD.BCST 156(R9), Z15, Z17
+	VPDPBUSD.BCST 156(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 156(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 156(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 156(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 156(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x08, (R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   128(R10), Z15, Z16
+	VMULPS.BCST   160(R9), Z15, Z16
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z6
-	VMULPS.BCST   128(R10)(R11*1), Z15, Z16
+	VFMADD231PS   Z16, Z17, Z8
+	VMULPS.BCST   160(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z7
-	VMULPS.BCST   128(R10)(R11*2), Z15, Z16
+	VFMADD231PS   Z16, Z20, Z9
+	VMULPS.BCST   160(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z8
-	VMULPS.BCST   128(R10)(R12*1), Z15, Z16
+	VFMADD231PS   Z16, Z21, Z10
+	VMULPS.BCST   160(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z9
-	VMULPS.BCST   128(R10)(R11*4), Z15, Z16
+	VFMADD231PS   Z16, Z22, Z11
+	VMULPS.BCST   160(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z16, Z23, Z10
-	VMULPS.BCST   128(R10)(R13*1), Z15, Z16
+	VFMADD231PS   Z16, Z23, Z12
+	VMULPS.BCST   160(R9)(R12*1), Z15, Z15
 	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z16, Z24, Z11
-	VMULPS.BCST   128(R14), Z15, Z16
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z16, Z25, Z12
-	VMULPS.BCST   128(R14)(R11*1), Z15, Z15
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z15, Z26, Z13
+	VFMADD231PS   Z15, Z24, Z13
 	VMOVDQU32     512(R8), Z15
 	VPSRLD        $0x02, Z15, Z16
 	VMOVDQU32     448(R8), Z17
-	VPADDB        Z17, Z17, Z18
 	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
+	VPTESTMB      Z1, Z17, K1
+	KANDQ         K1, K2, K3
 	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
 	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, K2, Z18
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K3, Z18
 	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
 	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        144(R10), Y5, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        144(R10)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        144(R10)(R11*2), Y5, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        144(R10)(R12*1), Y5, Y17
-	VMOVDQU32     Y17, 96(R9)
-	VPERMB        144(R10)(R11*4), Y5, Y17
-	VMOVDQU32     Y17, 128(R9)
-	VPERMB        144(R10)(R13*1), Y5, Y17
-	VMOVDQU32     Y17, 160(R9)
-	VPERMB        144(R14), Y5, Y17
-	VMOVDQU32     Y17, 192(R9)
-	VPERMB        144(R14)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 224(R9)
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, K2, Z19
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K3, Z19
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  184(R10), Z17
-	VPBROADCASTD  184(R10)(R11*1), Z20
-	VPBROADCASTD  184(R10)(R11*2), Z21
-	VPBROADCASTD  184(R10)(R12*1), Z22
-	VPBROADCASTD  184(R10)(R11*4), Z23
-	VPBROADCASTD  184(R10)(R13*1), Z24
-	VPBROADCASTD  184(R14), Z25
-	VPBROADCASTD  184(R14)(R11*1), Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z15, Z27
-	VPERMB        Z2, Z27, Z27
-	VPDPBUSD.BCST (R9), Z27, Z17
-	VPDPBUSD.BCST 32(R9), Z27, Z20
-	VPDPBUSD.BCST 64(R9), Z27, Z21
-	VPDPBUSD.BCST 96(R9), Z27, Z22
-	VPDPBUSD.BCST 128(R9), Z27, Z23
-	VPDPBUSD.BCST 160(R9), Z27, Z24
-	VPDPBUSD.BCST 192(R9), Z27, Z25
-	VPDPBUSD.BCST 224(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z15, Z27
-	VPERMB        Z4, Z27, Z27
-	VPDPBUSD.BCST 4(R9), Z27, Z17
-	VPDPBUSD.BCST 36(R9), Z27, Z20
-	VPDPBUSD.BCST 68(R9), Z27, Z21
-	VPDPBUSD.BCST 100(R9), Z27, Z22
-	VPDPBUSD.BCST 132(R9), Z27, Z23
-	VPDPBUSD.BCST 164(R9), Z27, Z24
-	VPDPBUSD.BCST 196(R9), Z27, Z25
-	VPDPBUSD.BCST 228(R9), Z27, Z26
+	VPBROADCASTD  232(R9), Z17
+	VPBROADCASTD  232(R9)(R10*1), Z20
+	VPBROADCASTD  232(R9)(R10*2), Z21
+	VPBROADCASTD  232(R9)(R11*1), Z22
+	VPBROADCASTD  232(R9)(R10*4), Z23
+	VPBROADCASTD  232(R9)(R12*1), Z24
+	VMOVDQA32     Z18, Z26
+	VPTERNLOGD    $0xd8, Z6, Z15, Z26
+	VPERMB        Z2, Z26, Z25
+	VPDPBUSD.BCST 192(R9), Z25, Z17
+	VPDPBUSD.BCST 192(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 192(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 192(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 192(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 192(R9)(R12*1), Z25, Z24
+	VPERMB        Z3, Z26, Z25
+	VPDPBUSD.BCST 196(R9), Z25, Z17
+	VPDPBUSD.BCST 196(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 196(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 196(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 196(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 196(R9)(R12*1), Z25, Z24
 	PREFETCHT0    8576(R8)
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z15, Z27
-	VPERMB        Z1, Z27, Z27
-	VPDPBUSD.BCST 8(R9), Z27, Z17
-	VPDPBUSD.BCST 40(R9), Z27, Z20
-	VPDPBUSD.BCST 72(R9), Z27, Z21
-	VPDPBUSD.BCST 104(R9), Z27, Z22
-	VPDPBUSD.BCST 136(R9), Z27, Z23
-	VPDPBUSD.BCST 168(R9), Z27, Z24
-	VPDPBUSD.BCST 200(R9), Z27, Z25
-	VPDPBUSD.BCST 232(R9), Z27, Z26
 	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z15, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VPDPBUSD.BCST 140(R9), Z18, Z23
-	VPDPBUSD.BCST 172(R9), Z18, Z24
-	VPDPBUSD.BCST 204(R9), Z18, Z25
-	VPDPBUSD.BCST 236(R9), Z18, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z16, Z15
-	VPERMB        Z2, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VPDPBUSD.BCST 144(R9), Z15, Z23
-	VPDPBUSD.BCST 176(R9), Z15, Z24
-	VPDPBUSD.BCST 208(R9), Z15, Z25
-	VPDPBUSD.BCST 240(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z16, Z15
-	VPERMB        Z4, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VPDPBUSD.BCST 148(R9), Z15, Z23
-	VPDPBUSD.BCST 180(R9), Z15, Z24
-	VPDPBUSD.BCST 212(R9), Z15, Z25
-	VPDPBUSD.BCST 244(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z15, Z18
+	VPERMB        Z4, Z18, Z15
+	VPDPBUSD.BCST 200(R9), Z15, Z17
+	VPDPBUSD.BCST 200(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 200(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 200(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 200(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 200(R9)(R12*1), Z15, Z24
+	VPERMB        Z5, Z18, Z15
+	VPDPBUSD.BCST 204(R9), Z15, Z17
+	VPDPBUSD.BCST 204(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 204(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 204(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 204(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 204(R9)(R12*1), Z15, Z24
+	VMOVDQA32     Z19, Z18
+	VPTERNLOGD    $0xd8, Z6, Z16, Z18
+	VPERMB        Z2, Z18, Z15
+	VPDPBUSD.BCST 208(R9), Z15, Z17
+	VPDPBUSD.BCST 208(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 208(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 208(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 208(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 208(R9)(R12*1), Z15, Z24
+	VPERMB        Z3, Z18, Z15
+	VPDPBUSD.BCST 212(R9), Z15, Z17
+	VPDPBUSD.BCST 212(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 212(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 212(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 212(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 212(R9)(R12*1), Z15, Z24
 	PREFETCHT0    8640(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPDPBUSD.BCST 152(R9), Z15, Z23
-	VPDPBUSD.BCST 184(R9), Z15, Z24
-	VPDPBUSD.BCST 216(R9), Z15, Z25
-	VPDPBUSD.BCST 248(R9), Z15, Z26
 	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPDPBUSD.BCST 156(R9), Z15, Z23
-	VPDPBUSD.BCST 188(R9), Z15, Z24
-	VPDPBUSD.BCST 220(R9), Z15, Z25
-	VPDPBUSD.BCST 252(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z16, Z15
+	VPERMB        Z4, Z15, Z16
+	VPDPBUSD.BCST 216(R9), Z16, Z17
+	VPDPBUSD.BCST 216(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 216(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 216(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 216(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 216(R9)(R12*1), Z16, Z24
+	VPERMB        Z5, Z15, Z15
+	VPDPBUSD.BCST 220(R9), Z15, Z17
+	VPDPBUSD.BCST 220(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 220(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 220(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 220(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 220(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x0c, (R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   176(R10), Z15, Z16
+	VMULPS.BCST   224(R9), Z15, Z16
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z6
-	VMULPS.BCST   176(R10)(R11*1), Z15, Z16
+	VFMADD231PS   Z16, Z17, Z8
+	VMULPS.BCST   224(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z7
-	VMULPS.BCST   176(R10)(R11*2), Z15, Z16
+	VFMADD231PS   Z16, Z20, Z9
+	VMULPS.BCST   224(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z8
-	VMULPS.BCST   176(R10)(R12*1), Z15, Z16
+	VFMADD231PS   Z16, Z21, Z10
+	VMULPS.BCST   224(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z9
-	VMULPS.BCST   176(R10)(R11*4), Z15, Z16
+	VFMADD231PS   Z16, Z22, Z11
+	VMULPS.BCST   224(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z16, Z23, Z10
-	VMULPS.BCST   176(R10)(R13*1), Z15, Z16
+	VFMADD231PS   Z16, Z23, Z12
+	VMULPS.BCST   224(R9)(R12*1), Z15, Z15
 	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z16, Z24, Z11
-	VMULPS.BCST   176(R14), Z15, Z16
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z16, Z25, Z12
-	VMULPS.BCST   176(R14)(R11*1), Z15, Z15
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z15, Z26, Z13
+	VFMADD231PS   Z15, Z24, Z13
 	VMOVDQU32     640(R8), Z15
 	VPSRLD        $0x02, Z15, Z16
 	VMOVDQU32     576(R8), Z17
-	VPADDB        Z17, Z17, Z18
 	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
+	VPTESTMB      Z1, Z17, K1
+	KANDQ         K1, K2, K3
 	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
 	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, K2, Z18
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K3, Z18
 	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
 	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        192(R10), Y5, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        192(R10)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        192(R10)(R11*2), Y5, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        192(R10)(R12*1), Y5, Y17
-	VMOVDQU32     Y17, 96(R9)
-	VPERMB        192(R10)(R11*4), Y5, Y17
-	VMOVDQU32     Y17, 128(R9)
-	VPERMB        192(R10)(R13*1), Y5, Y17
-	VMOVDQU32     Y17, 160(R9)
-	VPERMB        192(R14), Y5, Y17
-	VMOVDQU32     Y17, 192(R9)
-	VPERMB        192(R14)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 224(R9)
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, K2, Z19
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K3, Z19
 
 	// sub-block 4, scale 0
-	VPBROADCASTD  232(R10), Z17
-	VPBROADCASTD  232(R10)(R11*1), Z20
-	VPBROADCASTD  232(R10)(R11*2), Z21
-	VPBROADCASTD  232(R10)(R12*1), Z22
-	VPBROADCASTD  232(R10)(R11*4), Z23
-	VPBROADCASTD  232(R10)(R13*1), Z24
-	VPBROADCASTD  232(R14), Z25
-	VPBROADCASTD  232(R14)(R11*1), Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z15, Z27
-	VPERMB        Z2, Z27, Z27
-	VPDPBUSD.BCST (R9), Z27, Z17
-	VPDPBUSD.BCST 32(R9), Z27, Z20
-	VPDPBUSD.BCST 64(R9), Z27, Z21
-	VPDPBUSD.BCST 96(R9), Z27, Z22
-	VPDPBUSD.BCST 128(R9), Z27, Z23
-	VPDPBUSD.BCST 160(R9), Z27, Z24
-	VPDPBUSD.BCST 192(R9), Z27, Z25
-	VPDPBUSD.BCST 224(R9), Z27, Z26
+	VPBROADCASTD  296(R9), Z17
+	VPBROADCASTD  296(R9)(R10*1), Z20
+	VPBROADCASTD  296(R9)(R10*2), Z21
+	VPBROADCASTD  296(R9)(R11*1), Z22
+	VPBROADCASTD  296(R9)(R10*4), Z23
+	VPBROADCASTD  296(R9)(R12*1), Z24
+	VMOVDQA32     Z18, Z26
+	VPTERNLOGD    $0xd8, Z6, Z15, Z26
+	VPERMB        Z2, Z26, Z25
+	VPDPBUSD.BCST 256(R9), Z25, Z17
+	VPDPBUSD.BCST 256(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 256(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 256(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 256(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 256(R9)(R12*1), Z25, Z24
 	PREFETCHT1    33280(R8)
 	PREFETCHT0    8704(R8)
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z15, Z27
-	VPERMB        Z4, Z27, Z27
-	VPDPBUSD.BCST 4(R9), Z27, Z17
-	VPDPBUSD.BCST 36(R9), Z27, Z20
-	VPDPBUSD.BCST 68(R9), Z27, Z21
-	VPDPBUSD.BCST 100(R9), Z27, Z22
-	VPDPBUSD.BCST 132(R9), Z27, Z23
-	VPDPBUSD.BCST 164(R9), Z27, Z24
-	VPDPBUSD.BCST 196(R9), Z27, Z25
-	VPDPBUSD.BCST 228(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z15, Z27
-	VPERMB        Z1, Z27, Z27
-	VPDPBUSD.BCST 8(R9), Z27, Z17
-	VPDPBUSD.BCST 40(R9), Z27, Z20
-	VPDPBUSD.BCST 72(R9), Z27, Z21
-	VPDPBUSD.BCST 104(R9), Z27, Z22
-	VPDPBUSD.BCST 136(R9), Z27, Z23
-	VPDPBUSD.BCST 168(R9), Z27, Z24
-	VPDPBUSD.BCST 200(R9), Z27, Z25
-	VPDPBUSD.BCST 232(R9), Z27, Z26
+	VPERMB        Z3, Z26, Z25
+	VPDPBUSD.BCST 260(R9), Z25, Z17
+	VPDPBUSD.BCST 260(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 260(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 260(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 260(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 260(R9)(R12*1), Z25, Z24
 	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z15, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VPDPBUSD.BCST 140(R9), Z18, Z23
-	VPDPBUSD.BCST 172(R9), Z18, Z24
-	VPDPBUSD.BCST 204(R9), Z18, Z25
-	VPDPBUSD.BCST 236(R9), Z18, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z16, Z15
-	VPERMB        Z2, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VPDPBUSD.BCST 144(R9), Z15, Z23
-	VPDPBUSD.BCST 176(R9), Z15, Z24
-	VPDPBUSD.BCST 208(R9), Z15, Z25
-	VPDPBUSD.BCST 240(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z15, Z18
+	VPERMB        Z4, Z18, Z15
+	VPDPBUSD.BCST 264(R9), Z15, Z17
+	VPDPBUSD.BCST 264(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 264(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 264(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 264(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 264(R9)(R12*1), Z15, Z24
+	VPERMB        Z5, Z18, Z15
+	VPDPBUSD.BCST 268(R9), Z15, Z17
+	VPDPBUSD.BCST 268(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 268(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 268(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 268(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 268(R9)(R12*1), Z15, Z24
+	VMOVDQA32     Z19, Z18
+	VPTERNLOGD    $0xd8, Z6, Z16, Z18
+	VPERMB        Z2, Z18, Z15
+	VPDPBUSD.BCST 272(R9), Z15, Z17
+	VPDPBUSD.BCST 272(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 272(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 272(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 272(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 272(R9)(R12*1), Z15, Z24
 	PREFETCHT0    8768(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z16, Z15
-	VPERMB        Z4, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VPDPBUSD.BCST 148(R9), Z15, Z23
-	VPDPBUSD.BCST 180(R9), Z15, Z24
-	VPDPBUSD.BCST 212(R9), Z15, Z25
-	VPDPBUSD.BCST 244(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPDPBUSD.BCST 152(R9), Z15, Z23
-	VPDPBUSD.BCST 184(R9), Z15, Z24
-	VPDPBUSD.BCST 216(R9), Z15, Z25
-	VPDPBUSD.BCST 248(R9), Z15, Z26
+	VPERMB        Z3, Z18, Z15
+	VPDPBUSD.BCST 276(R9), Z15, Z17
+	VPDPBUSD.BCST 276(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 276(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 276(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 276(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 276(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPDPBUSD.BCST 156(R9), Z15, Z23
-	VPDPBUSD.BCST 188(R9), Z15, Z24
-	VPDPBUSD.BCST 220(R9), Z15, Z25
-	VPDPBUSD.BCST 252(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z16, Z15
+	VPERMB        Z4, Z15, Z16
+	VPDPBUSD.BCST 280(R9), Z16, Z17
+	VPDPBUSD.BCST 280(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 280(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 280(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 280(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 280(R9)(R12*1), Z16, Z24
+	VPERMB        Z5, Z15, Z15
+	VPDPBUSD.BCST 284(R9), Z15, Z17
+	VPDPBUSD.BCST 284(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 284(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 284(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 284(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 284(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x10, (R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   224(R10), Z15, Z16
+	VMULPS.BCST   288(R9), Z15, Z16
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z6
-	VMULPS.BCST   224(R10)(R11*1), Z15, Z16
+	VFMADD231PS   Z16, Z17, Z8
+	VMULPS.BCST   288(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z7
-	VMULPS.BCST   224(R10)(R11*2), Z15, Z16
+	VFMADD231PS   Z16, Z20, Z9
+	VMULPS.BCST   288(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z8
-	VMULPS.BCST   224(R10)(R12*1), Z15, Z16
+	VFMADD231PS   Z16, Z21, Z10
+	VMULPS.BCST   288(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z9
-	VMULPS.BCST   224(R10)(R11*4), Z15, Z16
+	VFMADD231PS   Z16, Z22, Z11
+	VMULPS.BCST   288(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z16, Z23, Z10
-	VMULPS.BCST   224(R10)(R13*1), Z15, Z16
+	VFMADD231PS   Z16, Z23, Z12
+	VMULPS.BCST   288(R9)(R12*1), Z15, Z15
 	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z16, Z24, Z11
-	VMULPS.BCST   224(R14), Z15, Z16
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z16, Z25, Z12
-	VMULPS.BCST   224(R14)(R11*1), Z15, Z15
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z15, Z26, Z13
+	VFMADD231PS   Z15, Z24, Z13
 	VMOVDQU32     768(R8), Z15
 	VPSRLD        $0x02, Z15, Z16
 	VMOVDQU32     704(R8), Z17
-	VPADDB        Z17, Z17, Z18
 	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
+	VPTESTMB      Z1, Z17, K1
+	KANDQ         K1, K2, K3
 	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
 	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, K2, Z18
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K3, Z18
 	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
 	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        240(R10), Y5, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        240(R10)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        240(R10)(R11*2), Y5, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        240(R10)(R12*1), Y5, Y17
-	VMOVDQU32     Y17, 96(R9)
-	VPERMB        240(R10)(R11*4), Y5, Y17
-	VMOVDQU32     Y17, 128(R9)
-	VPERMB        240(R10)(R13*1), Y5, Y17
-	VMOVDQU32     Y17, 160(R9)
-	VPERMB        240(R14), Y5, Y17
-	VMOVDQU32     Y17, 192(R9)
-	VPERMB        240(R14)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 224(R9)
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, K2, Z19
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K3, Z19
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  280(R10), Z17
-	VPBROADCASTD  280(R10)(R11*1), Z20
-	VPBROADCASTD  280(R10)(R11*2), Z21
-	VPBROADCASTD  280(R10)(R12*1), Z22
-	VPBROADCASTD  280(R10)(R11*4), Z23
-	VPBROADCASTD  280(R10)(R13*1), Z24
-	VPBROADCASTD  280(R14), Z25
-	VPBROADCASTD  280(R14)(R11*1), Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z15, Z27
-	VPERMB        Z2, Z27, Z27
-	VPDPBUSD.BCST (R9), Z27, Z17
-	VPDPBUSD.BCST 32(R9), Z27, Z20
-	VPDPBUSD.BCST 64(R9), Z27, Z21
-	VPDPBUSD.BCST 96(R9), Z27, Z22
-	VPDPBUSD.BCST 128(R9), Z27, Z23
-	VPDPBUSD.BCST 160(R9), Z27, Z24
-	VPDPBUSD.BCST 192(R9), Z27, Z25
-	VPDPBUSD.BCST 224(R9), Z27, Z26
+	VPBROADCASTD  360(R9), Z17
+	VPBROADCASTD  360(R9)(R10*1), Z20
+	VPBROADCASTD  360(R9)(R10*2), Z21
+	VPBROADCASTD  360(R9)(R11*1), Z22
+	VPBROADCASTD  360(R9)(R10*4), Z23
+	VPBROADCASTD  360(R9)(R12*1), Z24
+	VMOVDQA32     Z18, Z26
+	VPTERNLOGD    $0xd8, Z6, Z15, Z26
+	VPERMB        Z2, Z26, Z25
+	VPDPBUSD.BCST 320(R9), Z25, Z17
+	VPDPBUSD.BCST 320(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 320(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 320(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 320(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 320(R9)(R12*1), Z25, Z24
 	PREFETCHT0    8832(R8)
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z15, Z27
-	VPERMB        Z4, Z27, Z27
-	VPDPBUSD.BCST 4(R9), Z27, Z17
-	VPDPBUSD.BCST 36(R9), Z27, Z20
-	VPDPBUSD.BCST 68(R9), Z27, Z21
-	VPDPBUSD.BCST 100(R9), Z27, Z22
-	VPDPBUSD.BCST 132(R9), Z27, Z23
-	VPDPBUSD.BCST 164(R9), Z27, Z24
-	VPDPBUSD.BCST 196(R9), Z27, Z25
-	VPDPBUSD.BCST 228(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z15, Z27
-	VPERMB        Z1, Z27, Z27
-	VPDPBUSD.BCST 8(R9), Z27, Z17
-	VPDPBUSD.BCST 40(R9), Z27, Z20
-	VPDPBUSD.BCST 72(R9), Z27, Z21
-	VPDPBUSD.BCST 104(R9), Z27, Z22
-	VPDPBUSD.BCST 136(R9), Z27, Z23
-	VPDPBUSD.BCST 168(R9), Z27, Z24
-	VPDPBUSD.BCST 200(R9), Z27, Z25
-	VPDPBUSD.BCST 232(R9), Z27, Z26
+	VPERMB        Z3, Z26, Z25
+	VPDPBUSD.BCST 324(R9), Z25, Z17
+	VPDPBUSD.BCST 324(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 324(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 324(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 324(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 324(R9)(R12*1), Z25, Z24
 	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z15, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VPDPBUSD.BCST 140(R9), Z18, Z23
-	VPDPBUSD.BCST 172(R9), Z18, Z24
-	VPDPBUSD.BCST 204(R9), Z18, Z25
-	VPDPBUSD.BCST 236(R9), Z18, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z16, Z15
-	VPERMB        Z2, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VPDPBUSD.BCST 144(R9), Z15, Z23
-	VPDPBUSD.BCST 176(R9), Z15, Z24
-	VPDPBUSD.BCST 208(R9), Z15, Z25
-	VPDPBUSD.BCST 240(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z15, Z18
+	VPERMB        Z4, Z18, Z15
+	VPDPBUSD.BCST 328(R9), Z15, Z17
+	VPDPBUSD.BCST 328(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 328(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 328(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 328(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 328(R9)(R12*1), Z15, Z24
+	VPERMB        Z5, Z18, Z15
+	VPDPBUSD.BCST 332(R9), Z15, Z17
+	VPDPBUSD.BCST 332(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 332(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 332(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 332(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 332(R9)(R12*1), Z15, Z24
+	VMOVDQA32     Z19, Z18
+	VPTERNLOGD    $0xd8, Z6, Z16, Z18
+	VPERMB        Z2, Z18, Z15
+	VPDPBUSD.BCST 336(R9), Z15, Z17
+	VPDPBUSD.BCST 336(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 336(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 336(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 336(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 336(R9)(R12*1), Z15, Z24
 	PREFETCHT0    8896(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z16, Z15
-	VPERMB        Z4, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VPDPBUSD.BCST 148(R9), Z15, Z23
-	VPDPBUSD.BCST 180(R9), Z15, Z24
-	VPDPBUSD.BCST 212(R9), Z15, Z25
-	VPDPBUSD.BCST 244(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPDPBUSD.BCST 152(R9), Z15, Z23
-	VPDPBUSD.BCST 184(R9), Z15, Z24
-	VPDPBUSD.BCST 216(R9), Z15, Z25
-	VPDPBUSD.BCST 248(R9), Z15, Z26
+	VPERMB        Z3, Z18, Z15
+	VPDPBUSD.BCST 340(R9), Z15, Z17
+	VPDPBUSD.BCST 340(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 340(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 340(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 340(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 340(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPDPBUSD.BCST 156(R9), Z15, Z23
-	VPDPBUSD.BCST 188(R9), Z15, Z24
-	VPDPBUSD.BCST 220(R9), Z15, Z25
-	VPDPBUSD.BCST 252(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z16, Z15
+	VPERMB        Z4, Z15, Z16
+	VPDPBUSD.BCST 344(R9), Z16, Z17
+	VPDPBUSD.BCST 344(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 344(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 344(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 344(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 344(R9)(R12*1), Z16, Z24
+	VPERMB        Z5, Z15, Z15
+	VPDPBUSD.BCST 348(R9), Z15, Z17
+	VPDPBUSD.BCST 348(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 348(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 348(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 348(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 348(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x14, (R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   272(R10), Z15, Z16
+	VMULPS.BCST   352(R9), Z15, Z16
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z6
-	VMULPS.BCST   272(R10)(R11*1), Z15, Z16
+	VFMADD231PS   Z16, Z17, Z8
+	VMULPS.BCST   352(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z7
-	VMULPS.BCST   272(R10)(R11*2), Z15, Z16
+	VFMADD231PS   Z16, Z20, Z9
+	VMULPS.BCST   352(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z8
-	VMULPS.BCST   272(R10)(R12*1), Z15, Z16
+	VFMADD231PS   Z16, Z21, Z10
+	VMULPS.BCST   352(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z9
-	VMULPS.BCST   272(R10)(R11*4), Z15, Z16
+	VFMADD231PS   Z16, Z22, Z11
+	VMULPS.BCST   352(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z16, Z23, Z10
-	VMULPS.BCST   272(R10)(R13*1), Z15, Z16
+	VFMADD231PS   Z16, Z23, Z12
+	VMULPS.BCST   352(R9)(R12*1), Z15, Z15
 	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z16, Z24, Z11
-	VMULPS.BCST   272(R14), Z15, Z16
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z16, Z25, Z12
-	VMULPS.BCST   272(R14)(R11*1), Z15, Z15
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z15, Z26, Z13
+	VFMADD231PS   Z15, Z24, Z13
 	VMOVDQU32     896(R8), Z15
 	VPSRLD        $0x02, Z15, Z16
 	VMOVDQU32     832(R8), Z17
-	VPADDB        Z17, Z17, Z18
 	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
+	VPTESTMB      Z1, Z17, K1
+	KANDQ         K1, K2, K3
 	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
 	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, K2, Z18
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K3, Z18
 	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
 	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        288(R10), Y5, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        288(R10)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        288(R10)(R11*2), Y5, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        288(R10)(R12*1), Y5, Y17
-	VMOVDQU32     Y17, 96(R9)
-	VPERMB        288(R10)(R11*4), Y5, Y17
-	VMOVDQU32     Y17, 128(R9)
-	VPERMB        288(R10)(R13*1), Y5, Y17
-	VMOVDQU32     Y17, 160(R9)
-	VPERMB        288(R14), Y5, Y17
-	VMOVDQU32     Y17, 192(R9)
-	VPERMB        288(R14)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 224(R9)
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, K2, Z19
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K3, Z19
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  328(R10), Z17
-	VPBROADCASTD  328(R10)(R11*1), Z20
-	VPBROADCASTD  328(R10)(R11*2), Z21
-	VPBROADCASTD  328(R10)(R12*1), Z22
-	VPBROADCASTD  328(R10)(R11*4), Z23
-	VPBROADCASTD  328(R10)(R13*1), Z24
-	VPBROADCASTD  328(R14), Z25
-	VPBROADCASTD  328(R14)(R11*1), Z26
+	VPBROADCASTD  424(R9), Z17
+	VPBROADCASTD  424(R9)(R10*1), Z20
+	VPBROADCASTD  424(R9)(R10*2), Z21
+	VPBROADCASTD  424(R9)(R11*1), Z22
+	VPBROADCASTD  424(R9)(R10*4), Z23
+	VPBROADCASTD  424(R9)(R12*1), Z24
 	PREFETCHT1    33536(R8)
 	PREFETCHT0    8960(R8)
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z15, Z27
-	VPERMB        Z2, Z27, Z27
-	VPDPBUSD.BCST (R9), Z27, Z17
-	VPDPBUSD.BCST 32(R9), Z27, Z20
-	VPDPBUSD.BCST 64(R9), Z27, Z21
-	VPDPBUSD.BCST 96(R9), Z27, Z22
-	VPDPBUSD.BCST 128(R9), Z27, Z23
-	VPDPBUSD.BCST 160(R9), Z27, Z24
-	VPDPBUSD.BCST 192(R9), Z27, Z25
-	VPDPBUSD.BCST 224(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z15, Z27
-	VPERMB        Z4, Z27, Z27
-	VPDPBUSD.BCST 4(R9), Z27, Z17
-	VPDPBUSD.BCST 36(R9), Z27, Z20
-	VPDPBUSD.BCST 68(R9), Z27, Z21
-	VPDPBUSD.BCST 100(R9), Z27, Z22
-	VPDPBUSD.BCST 132(R9), Z27, Z23
-	VPDPBUSD.BCST 164(R9), Z27, Z24
-	VPDPBUSD.BCST 196(R9), Z27, Z25
-	VPDPBUSD.BCST 228(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z15, Z27
-	VPERMB        Z1, Z27, Z27
-	VPDPBUSD.BCST 8(R9), Z27, Z17
-	VPDPBUSD.BCST 40(R9), Z27, Z20
-	VPDPBUSD.BCST 72(R9), Z27, Z21
-	VPDPBUSD.BCST 104(R9), Z27, Z22
-	VPDPBUSD.BCST 136(R9), Z27, Z23
-	VPDPBUSD.BCST 168(R9), Z27, Z24
-	VPDPBUSD.BCST 200(R9), Z27, Z25
-	VPDPBUSD.BCST 232(R9), Z27, Z26
+	VMOVDQA32     Z18, Z26
+	VPTERNLOGD    $0xd8, Z6, Z15, Z26
+	VPERMB        Z2, Z26, Z25
+	VPDPBUSD.BCST 384(R9), Z25, Z17
+	VPDPBUSD.BCST 384(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 384(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 384(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 384(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 384(R9)(R12*1), Z25, Z24
+	VPERMB        Z3, Z26, Z25
+	VPDPBUSD.BCST 388(R9), Z25, Z17
+	VPDPBUSD.BCST 388(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 388(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 388(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 388(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 388(R9)(R12*1), Z25, Z24
 	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z15, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VPDPBUSD.BCST 140(R9), Z18, Z23
-	VPDPBUSD.BCST 172(R9), Z18, Z24
-	VPDPBUSD.BCST 204(R9), Z18, Z25
-	VPDPBUSD.BCST 236(R9), Z18, Z26
+	VPTERNLOGD    $0xd8, Z7, Z15, Z18
+	VPERMB        Z4, Z18, Z15
+	VPDPBUSD.BCST 392(R9), Z15, Z17
+	VPDPBUSD.BCST 392(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 392(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 392(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 392(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 392(R9)(R12*1), Z15, Z24
+	VPERMB        Z5, Z18, Z15
+	VPDPBUSD.BCST 396(R9), Z15, Z17
+	VPDPBUSD.BCST 396(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 396(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 396(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 396(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 396(R9)(R12*1), Z15, Z24
 	PREFETCHT0    9024(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z16, Z15
-	VPERMB        Z2, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VPDPBUSD.BCST 144(R9), Z15, Z23
-	VPDPBUSD.BCST 176(R9), Z15, Z24
-	VPDPBUSD.BCST 208(R9), Z15, Z25
-	VPDPBUSD.BCST 240(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z16, Z15
-	VPERMB        Z4, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VPDPBUSD.BCST 148(R9), Z15, Z23
-	VPDPBUSD.BCST 180(R9), Z15, Z24
-	VPDPBUSD.BCST 212(R9), Z15, Z25
-	VPDPBUSD.BCST 244(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPDPBUSD.BCST 152(R9), Z15, Z23
-	VPDPBUSD.BCST 184(R9), Z15, Z24
-	VPDPBUSD.BCST 216(R9), Z15, Z25
-	VPDPBUSD.BCST 248(R9), Z15, Z26
+	VMOVDQA32     Z19, Z18
+	VPTERNLOGD    $0xd8, Z6, Z16, Z18
+	VPERMB        Z2, Z18, Z15
+	VPDPBUSD.BCST 400(R9), Z15, Z17
+	VPDPBUSD.BCST 400(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 400(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 400(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 400(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 400(R9)(R12*1), Z15, Z24
+	VPERMB        Z3, Z18, Z15
+	VPDPBUSD.BCST 404(R9), Z15, Z17
+	VPDPBUSD.BCST 404(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 404(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 404(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 404(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 404(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPDPBUSD.BCST 156(R9), Z15, Z23
-	VPDPBUSD.BCST 188(R9), Z15, Z24
-	VPDPBUSD.BCST 220(R9), Z15, Z25
-	VPDPBUSD.BCST 252(R9), Z15, Z26
+	VPTERNLOGD    $0xd8, Z7, Z16, Z15
+	VPERMB        Z4, Z15, Z16
+	VPDPBUSD.BCST 408(R9), Z16, Z17
+	VPDPBUSD.BCST 408(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 408(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 408(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 408(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 408(R9)(R12*1), Z16, Z24
+	VPERMB        Z5, Z15, Z15
+	VPDPBUSD.BCST 412(R9), Z15, Z17
+	VPDPBUSD.BCST 412(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 412(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 412(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 412(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 412(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x18, (R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   320(R10), Z15, Z16
+	VMULPS.BCST   416(R9), Z15, Z16
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z16, Z17, Z6
-	VMULPS.BCST   320(R10)(R11*1), Z15, Z16
+	VFMADD231PS   Z16, Z17, Z8
+	VMULPS.BCST   416(R9)(R10*1), Z15, Z16
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z16, Z20, Z7
-	VMULPS.BCST   320(R10)(R11*2), Z15, Z16
+	VFMADD231PS   Z16, Z20, Z9
+	VMULPS.BCST   416(R9)(R10*2), Z15, Z16
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z16, Z21, Z8
-	VMULPS.BCST   320(R10)(R12*1), Z15, Z16
+	VFMADD231PS   Z16, Z21, Z10
+	VMULPS.BCST   416(R9)(R11*1), Z15, Z16
 	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z16, Z22, Z9
-	VMULPS.BCST   320(R10)(R11*4), Z15, Z16
+	VFMADD231PS   Z16, Z22, Z11
+	VMULPS.BCST   416(R9)(R10*4), Z15, Z16
 	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z16, Z23, Z10
-	VMULPS.BCST   320(R10)(R13*1), Z15, Z16
+	VFMADD231PS   Z16, Z23, Z12
+	VMULPS.BCST   416(R9)(R12*1), Z15, Z15
 	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z16, Z24, Z11
-	VMULPS.BCST   320(R14), Z15, Z16
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z16, Z25, Z12
-	VMULPS.BCST   320(R14)(R11*1), Z15, Z15
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z15, Z26, Z13
+	VFMADD231PS   Z15, Z24, Z13
 	VMOVDQU32     1024(R8), Z15
 	VPSRLD        $0x02, Z15, Z16
 	VMOVDQU32     960(R8), Z17
-	VPADDB        Z17, Z17, Z18
 	VPMOVB2M      Z17, K2
-	VPMOVB2M      Z18, K1
+	VPTESTMB      Z1, Z17, K1
+	KANDQ         K1, K2, K3
 	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z17, Z18
 	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8      Z19, K2, Z18
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z17, K2, Z18
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z17, K3, Z18
 	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z17, Z19
 	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8      Z20, K2, Z19
-	VPERMB        336(R10), Y5, Y17
-	VMOVDQU32     Y17, (R9)
-	VPERMB        336(R10)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 32(R9)
-	VPERMB        336(R10)(R11*2), Y5, Y17
-	VMOVDQU32     Y17, 64(R9)
-	VPERMB        336(R10)(R12*1), Y5, Y17
-	VMOVDQU32     Y17, 96(R9)
-	VPERMB        336(R10)(R11*4), Y5, Y17
-	VMOVDQU32     Y17, 128(R9)
-	VPERMB        336(R10)(R13*1), Y5, Y17
-	VMOVDQU32     Y17, 160(R9)
-	VPERMB        336(R14), Y5, Y17
-	VMOVDQU32     Y17, 192(R9)
-	VPERMB        336(R14)(R11*1), Y5, Y17
-	VMOVDQU32     Y17, 224(R9)
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z17, K2, Z19
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z17, K3, Z19
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  376(R10), Z17
-	VPBROADCASTD  376(R10)(R11*1), Z20
-	VPBROADCASTD  376(R10)(R11*2), Z21
-	VPBROADCASTD  376(R10)(R12*1), Z22
-	VPBROADCASTD  376(R10)(R11*4), Z23
-	VPBROADCASTD  376(R10)(R13*1), Z24
-	VPBROADCASTD  376(R14), Z25
-	VPBROADCASTD  376(R14)(R11*1), Z26
+	VPBROADCASTD  488(R9), Z17
+	VPBROADCASTD  488(R9)(R10*1), Z20
+	VPBROADCASTD  488(R9)(R10*2), Z21
+	VPBROADCASTD  488(R9)(R11*1), Z22
+	VPBROADCASTD  488(R9)(R10*4), Z23
+	VPBROADCASTD  488(R9)(R12*1), Z24
 	PREFETCHT0    9088(R8)
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z15, Z27
-	VPERMB        Z2, Z27, Z27
-	VPDPBUSD.BCST (R9), Z27, Z17
-	VPDPBUSD.BCST 32(R9), Z27, Z20
-	VPDPBUSD.BCST 64(R9), Z27, Z21
-	VPDPBUSD.BCST 96(R9), Z27, Z22
-	VPDPBUSD.BCST 128(R9), Z27, Z23
-	VPDPBUSD.BCST 160(R9), Z27, Z24
-	VPDPBUSD.BCST 192(R9), Z27, Z25
-	VPDPBUSD.BCST 224(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z15, Z27
-	VPERMB        Z4, Z27, Z27
-	VPDPBUSD.BCST 4(R9), Z27, Z17
-	VPDPBUSD.BCST 36(R9), Z27, Z20
-	VPDPBUSD.BCST 68(R9), Z27, Z21
-	VPDPBUSD.BCST 100(R9), Z27, Z22
-	VPDPBUSD.BCST 132(R9), Z27, Z23
-	VPDPBUSD.BCST 164(R9), Z27, Z24
-	VPDPBUSD.BCST 196(R9), Z27, Z25
-	VPDPBUSD.BCST 228(R9), Z27, Z26
-	VMOVDQA32     Z18, Z27
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z15, Z27
-	VPERMB        Z1, Z27, Z27
-	VPDPBUSD.BCST 8(R9), Z27, Z17
-	VPDPBUSD.BCST 40(R9), Z27, Z20
-	VPDPBUSD.BCST 72(R9), Z27, Z21
-	VPDPBUSD.BCST 104(R9), Z27, Z22
-	VPDPBUSD.BCST 136(R9), Z27, Z23
-	VPDPBUSD.BCST 168(R9), Z27, Z24
-	VPDPBUSD.BCST 200(R9), Z27, Z25
-	VPDPBUSD.BCST 232(R9), Z27, Z26
+	VMOVDQA32     Z18, Z26
+	VPTERNLOGD    $0xd8, Z6, Z15, Z26
+	VPERMB        Z2, Z26, Z25
+	VPDPBUSD.BCST 448(R9), Z25, Z17
+	VPDPBUSD.BCST 448(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 448(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 448(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 448(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 448(R9)(R12*1), Z25, Z24
+	VPERMB        Z3, Z26, Z25
+	VPDPBUSD.BCST 452(R9), Z25, Z17
+	VPDPBUSD.BCST 452(R9)(R10*1), Z25, Z20
+	VPDPBUSD.BCST 452(R9)(R10*2), Z25, Z21
+	VPDPBUSD.BCST 452(R9)(R11*1), Z25, Z22
+	VPDPBUSD.BCST 452(R9)(R10*4), Z25, Z23
+	VPDPBUSD.BCST 452(R9)(R12*1), Z25, Z24
 	VPSRLD        $0x02, Z18, Z18
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z15, Z18
-	VPERMB        Z3, Z18, Z18
-	VPDPBUSD.BCST 12(R9), Z18, Z17
-	VPDPBUSD.BCST 44(R9), Z18, Z20
-	VPDPBUSD.BCST 76(R9), Z18, Z21
-	VPDPBUSD.BCST 108(R9), Z18, Z22
-	VPDPBUSD.BCST 140(R9), Z18, Z23
-	VPDPBUSD.BCST 172(R9), Z18, Z24
-	VPDPBUSD.BCST 204(R9), Z18, Z25
-	VPDPBUSD.BCST 236(R9), Z18, Z26
+	VPTERNLOGD    $0xd8, Z7, Z15, Z18
+	VPERMB        Z4, Z18, Z15
+	VPDPBUSD.BCST 456(R9), Z15, Z17
+	VPDPBUSD.BCST 456(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 456(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 456(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 456(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 456(R9)(R12*1), Z15, Z24
+	VPERMB        Z5, Z18, Z15
+	VPDPBUSD.BCST 460(R9), Z15, Z17
+	VPDPBUSD.BCST 460(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 460(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 460(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 460(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 460(R9)(R12*1), Z15, Z24
 	PREFETCHT0    9152(R8)
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_10101010<>+0(SB), Z16, Z15
-	VPERMB        Z2, Z15, Z15
-	VPDPBUSD.BCST 16(R9), Z15, Z17
-	VPDPBUSD.BCST 48(R9), Z15, Z20
-	VPDPBUSD.BCST 80(R9), Z15, Z21
-	VPDPBUSD.BCST 112(R9), Z15, Z22
-	VPDPBUSD.BCST 144(R9), Z15, Z23
-	VPDPBUSD.BCST 176(R9), Z15, Z24
-	VPDPBUSD.BCST 208(R9), Z15, Z25
-	VPDPBUSD.BCST 240(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_20202020<>+0(SB), Z16, Z15
-	VPERMB        Z4, Z15, Z15
-	VPDPBUSD.BCST 20(R9), Z15, Z17
-	VPDPBUSD.BCST 52(R9), Z15, Z20
-	VPDPBUSD.BCST 84(R9), Z15, Z21
-	VPDPBUSD.BCST 116(R9), Z15, Z22
-	VPDPBUSD.BCST 148(R9), Z15, Z23
-	VPDPBUSD.BCST 180(R9), Z15, Z24
-	VPDPBUSD.BCST 212(R9), Z15, Z25
-	VPDPBUSD.BCST 244(R9), Z15, Z26
-	VMOVDQA32     Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_01010101<>+0(SB), Z16, Z15
-	VPERMB        Z1, Z15, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z17
-	VPDPBUSD.BCST 56(R9), Z15, Z20
-	VPDPBUSD.BCST 88(R9), Z15, Z21
-	VPDPBUSD.BCST 120(R9), Z15, Z22
-	VPDPBUSD.BCST 152(R9), Z15, Z23
-	VPDPBUSD.BCST 184(R9), Z15, Z24
-	VPDPBUSD.BCST 216(R9), Z15, Z25
-	VPDPBUSD.BCST 248(R9), Z15, Z26
+	VMOVDQA32     Z19, Z18
+	VPTERNLOGD    $0xd8, Z6, Z16, Z18
+	VPERMB        Z2, Z18, Z15
+	VPDPBUSD.BCST 464(R9), Z15, Z17
+	VPDPBUSD.BCST 464(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 464(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 464(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 464(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 464(R9)(R12*1), Z15, Z24
+	VPERMB        Z3, Z18, Z15
+	VPDPBUSD.BCST 468(R9), Z15, Z17
+	VPDPBUSD.BCST 468(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 468(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 468(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 468(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 468(R9)(R12*1), Z15, Z24
+	VPSRLD        $0x02, Z19, Z15
+	VPTERNLOGD    $0xd8, Z7, Z16, Z15
+	VPERMB        Z4, Z15, Z16
+	VPDPBUSD.BCST 472(R9), Z16, Z17
+	VPDPBUSD.BCST 472(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 472(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 472(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 472(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 472(R9)(R12*1), Z16, Z24
 	PREFETCHT1    33792(R8)
 	PREFETCHT0    9216(R8)
-	VPSRLD        $0x02, Z19, Z15
-	VPTERNLOGD    $0xd8, dwords_avx512vnni_02020202<>+0(SB), Z16, Z15
-	VPERMB        Z3, Z15, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z17
-	VPDPBUSD.BCST 60(R9), Z15, Z20
-	VPDPBUSD.BCST 92(R9), Z15, Z21
-	VPDPBUSD.BCST 124(R9), Z15, Z22
-	VPDPBUSD.BCST 156(R9), Z15, Z23
-	VPDPBUSD.BCST 188(R9), Z15, Z24
-	VPDPBUSD.BCST 220(R9), Z15, Z25
-	VPDPBUSD.BCST 252(R9), Z15, Z26
+	VPERMB        Z5, Z15, Z15
+	VPDPBUSD.BCST 476(R9), Z15, Z17
+	VPDPBUSD.BCST 476(R9)(R10*1), Z15, Z20
+	VPDPBUSD.BCST 476(R9)(R10*2), Z15, Z21
+	VPDPBUSD.BCST 476(R9)(R11*1), Z15, Z22
+	VPDPBUSD.BCST 476(R9)(R10*4), Z15, Z23
+	VPDPBUSD.BCST 476(R9)(R12*1), Z15, Z24
 	VPSRLD        $0x1c, (R8), Z15
 	VPERMPS       Z0, Z15, Z15
 	VMULPS        Z14, Z15, Z15
-	VMULPS.BCST   368(R10), Z15, Z14
+	VMULPS.BCST   480(R9), Z15, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z6
-	VMULPS.BCST   368(R10)(R11*1), Z15, Z14
+	VFMADD231PS   Z14, Z17, Z8
+	VMULPS.BCST   480(R9)(R10*1), Z15, Z14
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   368(R10)(R11*2), Z15, Z14
+	VFMADD231PS   Z14, Z20, Z9
+	VMULPS.BCST   480(R9)(R10*2), Z15, Z14
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   368(R10)(R12*1), Z15, Z14
+	VFMADD231PS   Z14, Z21, Z10
+	VMULPS.BCST   480(R9)(R11*1), Z15, Z14
 	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   368(R10)(R11*4), Z15, Z14
+	VFMADD231PS   Z14, Z22, Z11
+	VMULPS.BCST   480(R9)(R10*4), Z15, Z14
 	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z14, Z23, Z10
-	VMULPS.BCST   368(R10)(R13*1), Z15, Z14
+	VFMADD231PS   Z14, Z23, Z12
+	VMULPS.BCST   480(R9)(R12*1), Z15, Z14
 	VCVTDQ2PS     Z24, Z24
-	VFMADD231PS   Z14, Z24, Z11
-	VMULPS.BCST   368(R14), Z15, Z14
-	VCVTDQ2PS     Z25, Z25
-	VFMADD231PS   Z14, Z25, Z12
-	VMULPS.BCST   368(R14)(R11*1), Z15, Z14
-	VCVTDQ2PS     Z26, Z26
-	VFMADD231PS   Z14, Z26, Z13
-	ADDQ          $0x00000180, R10
-	ADDQ          $0x00000180, R14
+	VFMADD231PS   Z14, Z24, Z13
+	ADDQ          $0x00000200, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000440, R8
-	DECQ          R15
+	DECQ          R13
 	JNZ           block
 	MOVQ          64(AX), DI
 	LEAQ          (DI)(DI*2), R8
-	LEAQ          (DI)(DI*4), R10
-	LEAQ          (CX)(R8*2), R11
-	VMOVUPS       Z6, (CX)
-	VMOVUPS       Z7, (CX)(DI*1)
-	VMOVUPS       Z8, (CX)(DI*2)
-	VMOVUPS       Z9, (CX)(R8*1)
-	VMOVUPS       Z10, (CX)(DI*4)
-	VMOVUPS       Z11, (CX)(R10*1)
-	VMOVUPS       Z12, (R11)
-	VMOVUPS       Z13, (R11)(DI*1)
+	LEAQ          (DI)(DI*4), R9
+	VMOVUPS       Z8, (CX)
+	VMOVUPS       Z9, (CX)(DI*1)
+	VMOVUPS       Z10, (CX)(DI*2)
+	VMOVUPS       Z11, (CX)(R8*1)
+	VMOVUPS       Z12, (CX)(DI*4)
+	VMOVUPS       Z13, (CX)(R9*1)
+	ADDQ          $0x40, CX
+	ADDQ          16(AX), BX
+	ADDQ          16(AX), SI
+	DECQ          DX
+	JNZ           tile
+	VZEROUPPER
+	RET
+
+// func Gemv_iq2_xxsx16_q8x_16x8_avx512vnni(a *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq2_xxsx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_40404040<>+0(SB), Z1
+	VMOVDQU32 codes_iq2_pair_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 codes_iq2_pair_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 codes_iq2_pair_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 codes_iq2_pair_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z6
+	VMOVDQU32 dwords_avx512vnni_03030303<>+0(SB), Z7
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	LEAQ   (R10)(R10*4), R12
+	LEAQ   (R9)(R11*2), R13
+	MOVQ   32(AX), R14
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+
+block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R15
+	PREFETCHT1 (DI)(R15*1)
+	VCVTPH2PS  (DI), Z16
+	VMOVDQU32  128(R8), Z17
+	VPSRLD     $0x02, Z17, Z18
+	VMOVDQU32  64(R8), Z19
+	VPMOVB2M   Z19, K2
+	VPTESTMB   Z1, Z19, K1
+	KANDQ      K1, K2, K3
+	VPERMB     book_iq2_xxs_00_avx512vnni<>+0(SB), Z19, Z20
+	VPERMB     book_iq2_xxs_01_avx512vnni<>+0(SB), Z19, K1, Z20
+	VPERMB     book_iq2_xxs_02_avx512vnni<>+0(SB), Z19, K2, Z20
+	VPERMB     book_iq2_xxs_03_avx512vnni<>+0(SB), Z19, K3, Z20
+	VPERMB     book_iq2_xxs_10_avx512vnni<>+0(SB), Z19, Z21
+	VPERMB     book_iq2_xxs_11_avx512vnni<>+0(SB), Z19, K1, Z21
+	VPERMB     book_iq2_xxs_12_avx512vnni<>+0(SB), Z19, K2, Z21
+	VPERMB     book_iq2_xxs_13_avx512vnni<>+0(SB), Z19, K3, Z21
+
+	// sub-block 0, scale 0
+	VPBROADCASTD  40(R9), Z19
+	VPBROADCASTD  40(R9)(R10*1), Z22
+	VPBROADCASTD  40(R9)(R10*2), Z23
+	VPBROADCASTD  40(R9)(R11*1), Z24
+	VPBROADCASTD  40(R9)(R10*4), Z25
+	VPBROADCASTD  40(R9)(R12*1), Z26
+	VPBROADCASTD  40(R13), Z27
+	VPBROADCASTD  40(R13)(R10*1), Z28
+	VMOVDQA32     Z20, Z30
+	VPTERNLOGD    $0xd8, Z6, Z17, Z30
+	VPERMB        Z2, Z30, Z29
+	VPDPBUSD.BCST (R9), Z29, Z19
+	VPDPBUSD.BCST (R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST (R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST (R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST (R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST (R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST (R13), Z29, Z27
+	VPDPBUSD.BCST (R13)(R10*1), Z29, Z28
+	VPERMB        Z3, Z30, Z29
+	VPDPBUSD.BCST 4(R9), Z29, Z19
+	VPDPBUSD.BCST 4(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 4(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 4(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 4(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 4(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 4(R13), Z29, Z27
+	VPDPBUSD.BCST 4(R13)(R10*1), Z29, Z28
+	VPSRLD        $0x02, Z20, Z20
+	VPTERNLOGD    $0xd8, Z7, Z17, Z20
+	VPERMB        Z4, Z20, Z17
+	VPDPBUSD.BCST 8(R9), Z17, Z19
+	VPDPBUSD.BCST 8(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 8(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 8(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 8(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 8(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 8(R13), Z17, Z27
+	VPDPBUSD.BCST 8(R13)(R10*1), Z17, Z28
+	PREFETCHT1    32768(R8)
+	PREFETCHT0    8192(R8)
+	VPERMB        Z5, Z20, Z17
+	VPDPBUSD.BCST 12(R9), Z17, Z19
+	VPDPBUSD.BCST 12(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 12(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 12(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 12(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 12(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 12(R13), Z17, Z27
+	VPDPBUSD.BCST 12(R13)(R10*1), Z17, Z28
+	VMOVDQA32     Z21, Z20
+	VPTERNLOGD    $0xd8, Z6, Z18, Z20
+	VPERMB        Z2, Z20, Z17
+	VPDPBUSD.BCST 16(R9), Z17, Z19
+	VPDPBUSD.BCST 16(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 16(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 16(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 16(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 16(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 16(R13), Z17, Z27
+	VPDPBUSD.BCST 16(R13)(R10*1), Z17, Z28
+	VPERMB        Z3, Z20, Z17
+	VPDPBUSD.BCST 20(R9), Z17, Z19
+	VPDPBUSD.BCST 20(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 20(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 20(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 20(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 20(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 20(R13), Z17, Z27
+	VPDPBUSD.BCST 20(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x02, Z21, Z17
+	VPTERNLOGD    $0xd8, Z7, Z18, Z17
+	VPERMB        Z4, Z17, Z18
+	VPDPBUSD.BCST 24(R9), Z18, Z19
+	VPDPBUSD.BCST 24(R9)(R10*1), Z18, Z22
+	VPDPBUSD.BCST 24(R9)(R10*2), Z18, Z23
+	VPDPBUSD.BCST 24(R9)(R11*1), Z18, Z24
+	VPDPBUSD.BCST 24(R9)(R10*4), Z18, Z25
+	VPDPBUSD.BCST 24(R9)(R12*1), Z18, Z26
+	VPDPBUSD.BCST 24(R13), Z18, Z27
+	VPDPBUSD.BCST 24(R13)(R10*1), Z18, Z28
+	PREFETCHT0    8256(R8)
+	VPERMB        Z5, Z17, Z17
+	VPDPBUSD.BCST 28(R9), Z17, Z19
+	VPDPBUSD.BCST 28(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 28(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 28(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 28(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 28(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 28(R13), Z17, Z27
+	VPDPBUSD.BCST 28(R13)(R10*1), Z17, Z28
+	VMOVDQU32     (R8), Z17
+	VPERMPS       Z0, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VMULPS.BCST   32(R9), Z17, Z18
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z18, Z19, Z8
+	VMULPS.BCST   32(R9)(R10*1), Z17, Z18
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z18, Z22, Z9
+	VMULPS.BCST   32(R9)(R10*2), Z17, Z18
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z18, Z23, Z10
+	VMULPS.BCST   32(R9)(R11*1), Z17, Z18
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z18, Z24, Z11
+	VMULPS.BCST   32(R9)(R10*4), Z17, Z18
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z18, Z25, Z12
+	VMULPS.BCST   32(R9)(R12*1), Z17, Z18
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z18, Z26, Z13
+	VMULPS.BCST   32(R13), Z17, Z18
+	VCVTDQ2PS     Z27, Z27
+	VFMADD231PS   Z18, Z27, Z14
+	VMULPS.BCST   32(R13)(R10*1), Z17, Z17
+	VCVTDQ2PS     Z28, Z28
+	VFMADD231PS   Z17, Z28, Z15
+	VMOVDQU32     256(R8), Z17
+	VPSRLD        $0x02, Z17, Z18
+	VMOVDQU32     192(R8), Z19
+	VPMOVB2M      Z19, K2
+	VPTESTMB      Z1, Z19, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z19, Z20
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z19, K1, Z20
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z19, K2, Z20
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z19, K3, Z20
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z19, Z21
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z19, K1, Z21
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z19, K2, Z21
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z19, K3, Z21
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  104(R9), Z19
+	VPBROADCASTD  104(R9)(R10*1), Z22
+	VPBROADCASTD  104(R9)(R10*2), Z23
+	VPBROADCASTD  104(R9)(R11*1), Z24
+	VPBROADCASTD  104(R9)(R10*4), Z25
+	VPBROADCASTD  104(R9)(R12*1), Z26
+	VPBROADCASTD  104(R13), Z27
+	VPBROADCASTD  104(R13)(R10*1), Z28
+	VMOVDQA32     Z20, Z30
+	VPTERNLOGD    $0xd8, Z6, Z17, Z30
+	VPERMB        Z2, Z30, Z29
+	VPDPBUSD.BCST 64(R9), Z29, Z19
+	VPDPBUSD.BCST 64(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 64(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 64(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 64(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 64(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 64(R13), Z29, Z27
+	VPDPBUSD.BCST 64(R13)(R10*1), Z29, Z28
+	VPERMB        Z3, Z30, Z29
+	VPDPBUSD.BCST 68(R9), Z29, Z19
+	VPDPBUSD.BCST 68(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 68(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 68(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 68(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 68(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 68(R13), Z29, Z27
+	VPDPBUSD.BCST 68(R13)(R10*1), Z29, Z28
+	VPSRLD        $0x02, Z20, Z20
+	VPTERNLOGD    $0xd8, Z7, Z17, Z20
+	VPERMB        Z4, Z20, Z17
+	VPDPBUSD.BCST 72(R9), Z17, Z19
+	VPDPBUSD.BCST 72(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 72(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 72(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 72(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 72(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 72(R13), Z17, Z27
+	VPDPBUSD.BCST 72(R13)(R10*1), Z17, Z28
+	PREFETCHT0    8320(R8)
+	VPERMB        Z5, Z20, Z17
+	VPDPBUSD.BCST 76(R9), Z17, Z19
+	VPDPBUSD.BCST 76(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 76(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 76(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 76(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 76(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 76(R13), Z17, Z27
+	VPDPBUSD.BCST 76(R13)(R10*1), Z17, Z28
+	VMOVDQA32     Z21, Z20
+	VPTERNLOGD    $0xd8, Z6, Z18, Z20
+	VPERMB        Z2, Z20, Z17
+	VPDPBUSD.BCST 80(R9), Z17, Z19
+	VPDPBUSD.BCST 80(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 80(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 80(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 80(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 80(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 80(R13), Z17, Z27
+	VPDPBUSD.BCST 80(R13)(R10*1), Z17, Z28
+	VPERMB        Z3, Z20, Z17
+	VPDPBUSD.BCST 84(R9), Z17, Z19
+	VPDPBUSD.BCST 84(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 84(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 84(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 84(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 84(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 84(R13), Z17, Z27
+	VPDPBUSD.BCST 84(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x02, Z21, Z17
+	VPTERNLOGD    $0xd8, Z7, Z18, Z17
+	VPERMB        Z4, Z17, Z18
+	VPDPBUSD.BCST 88(R9), Z18, Z19
+	VPDPBUSD.BCST 88(R9)(R10*1), Z18, Z22
+	VPDPBUSD.BCST 88(R9)(R10*2), Z18, Z23
+	VPDPBUSD.BCST 88(R9)(R11*1), Z18, Z24
+	VPDPBUSD.BCST 88(R9)(R10*4), Z18, Z25
+	VPDPBUSD.BCST 88(R9)(R12*1), Z18, Z26
+	VPDPBUSD.BCST 88(R13), Z18, Z27
+	VPDPBUSD.BCST 88(R13)(R10*1), Z18, Z28
+	PREFETCHT0    8384(R8)
+	VPERMB        Z5, Z17, Z17
+	VPDPBUSD.BCST 92(R9), Z17, Z19
+	VPDPBUSD.BCST 92(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 92(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 92(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 92(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 92(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 92(R13), Z17, Z27
+	VPDPBUSD.BCST 92(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x04, (R8), Z17
+	VPERMPS       Z0, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VMULPS.BCST   96(R9), Z17, Z18
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z18, Z19, Z8
+	VMULPS.BCST   96(R9)(R10*1), Z17, Z18
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z18, Z22, Z9
+	VMULPS.BCST   96(R9)(R10*2), Z17, Z18
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z18, Z23, Z10
+	VMULPS.BCST   96(R9)(R11*1), Z17, Z18
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z18, Z24, Z11
+	VMULPS.BCST   96(R9)(R10*4), Z17, Z18
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z18, Z25, Z12
+	VMULPS.BCST   96(R9)(R12*1), Z17, Z18
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z18, Z26, Z13
+	VMULPS.BCST   96(R13), Z17, Z18
+	VCVTDQ2PS     Z27, Z27
+	VFMADD231PS   Z18, Z27, Z14
+	VMULPS.BCST   96(R13)(R10*1), Z17, Z17
+	VCVTDQ2PS     Z28, Z28
+	VFMADD231PS   Z17, Z28, Z15
+	VMOVDQU32     384(R8), Z17
+	VPSRLD        $0x02, Z17, Z18
+	VMOVDQU32     320(R8), Z19
+	VPMOVB2M      Z19, K2
+	VPTESTMB      Z1, Z19, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z19, Z20
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z19, K1, Z20
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z19, K2, Z20
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z19, K3, Z20
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z19, Z21
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z19, K1, Z21
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z19, K2, Z21
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z19, K3, Z21
+
+	// sub-block 2, scale 0
+	VPBROADCASTD  168(R9), Z19
+	VPBROADCASTD  168(R9)(R10*1), Z22
+	VPBROADCASTD  168(R9)(R10*2), Z23
+	VPBROADCASTD  168(R9)(R11*1), Z24
+	VPBROADCASTD  168(R9)(R10*4), Z25
+	VPBROADCASTD  168(R9)(R12*1), Z26
+	VPBROADCASTD  168(R13), Z27
+	VPBROADCASTD  168(R13)(R10*1), Z28
+	VMOVDQA32     Z20, Z30
+	VPTERNLOGD    $0xd8, Z6, Z17, Z30
+	VPERMB        Z2, Z30, Z29
+	VPDPBUSD.BCST 128(R9), Z29, Z19
+	VPDPBUSD.BCST 128(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 128(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 128(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 128(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 128(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 128(R13), Z29, Z27
+	VPDPBUSD.BCST 128(R13)(R10*1), Z29, Z28
+	VPERMB        Z3, Z30, Z29
+	VPDPBUSD.BCST 132(R9), Z29, Z19
+	VPDPBUSD.BCST 132(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 132(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 132(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 132(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 132(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 132(R13), Z29, Z27
+	VPDPBUSD.BCST 132(R13)(R10*1), Z29, Z28
+	PREFETCHT1    33024(R8)
+	PREFETCHT0    8448(R8)
+	VPSRLD        $0x02, Z20, Z20
+	VPTERNLOGD    $0xd8, Z7, Z17, Z20
+	VPERMB        Z4, Z20, Z17
+	VPDPBUSD.BCST 136(R9), Z17, Z19
+	VPDPBUSD.BCST 136(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 136(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 136(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 136(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 136(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 136(R13), Z17, Z27
+	VPDPBUSD.BCST 136(R13)(R10*1), Z17, Z28
+	VPERMB        Z5, Z20, Z17
+	VPDPBUSD.BCST 140(R9), Z17, Z19
+	VPDPBUSD.BCST 140(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 140(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 140(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 140(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 140(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 140(R13), Z17, Z27
+	VPDPBUSD.BCST 140(R13)(R10*1), Z17, Z28
+	VMOVDQA32     Z21, Z20
+	VPTERNLOGD    $0xd8, Z6, Z18, Z20
+	VPERMB        Z2, Z20, Z17
+	VPDPBUSD.BCST 144(R9), Z17, Z19
+	VPDPBUSD.BCST 144(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 144(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 144(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 144(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 144(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 144(R13), Z17, Z27
+	VPDPBUSD.BCST 144(R13)(R10*1), Z17, Z28
+	VPERMB        Z3, Z20, Z17
+	VPDPBUSD.BCST 148(R9), Z17, Z19
+	VPDPBUSD.BCST 148(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 148(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 148(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 148(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 148(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 148(R13), Z17, Z27
+	VPDPBUSD.BCST 148(R13)(R10*1), Z17, Z28
+	PREFETCHT0    8512(R8)
+	VPSRLD        $0x02, Z21, Z17
+	VPTERNLOGD    $0xd8, Z7, Z18, Z17
+	VPERMB        Z4, Z17, Z18
+	VPDPBUSD.BCST 152(R9), Z18, Z19
+	VPDPBUSD.BCST 152(R9)(R10*1), Z18, Z22
+	VPDPBUSD.BCST 152(R9)(R10*2), Z18, Z23
+	VPDPBUSD.BCST 152(R9)(R11*1), Z18, Z24
+	VPDPBUSD.BCST 152(R9)(R10*4), Z18, Z25
+	VPDPBUSD.BCST 152(R9)(R12*1), Z18, Z26
+	VPDPBUSD.BCST 152(R13), Z18, Z27
+	VPDPBUSD.BCST 152(R13)(R10*1), Z18, Z28
+	VPERMB        Z5, Z17, Z17
+	VPDPBUSD.BCST 156(R9), Z17, Z19
+	VPDPBUSD.BCST 156(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 156(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 156(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 156(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 156(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 156(R13), Z17, Z27
+	VPDPBUSD.BCST 156(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x08, (R8), Z17
+	VPERMPS       Z0, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VMULPS.BCST   160(R9), Z17, Z18
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z18, Z19, Z8
+	VMULPS.BCST   160(R9)(R10*1), Z17, Z18
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z18, Z22, Z9
+	VMULPS.BCST   160(R9)(R10*2), Z17, Z18
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z18, Z23, Z10
+	VMULPS.BCST   160(R9)(R11*1), Z17, Z18
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z18, Z24, Z11
+	VMULPS.BCST   160(R9)(R10*4), Z17, Z18
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z18, Z25, Z12
+	VMULPS.BCST   160(R9)(R12*1), Z17, Z18
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z18, Z26, Z13
+	VMULPS.BCST   160(R13), Z17, Z18
+	VCVTDQ2PS     Z27, Z27
+	VFMADD231PS   Z18, Z27, Z14
+	VMULPS.BCST   160(R13)(R10*1), Z17, Z17
+	VCVTDQ2PS     Z28, Z28
+	VFMADD231PS   Z17, Z28, Z15
+	VMOVDQU32     512(R8), Z17
+	VPSRLD        $0x02, Z17, Z18
+	VMOVDQU32     448(R8), Z19
+	VPMOVB2M      Z19, K2
+	VPTESTMB      Z1, Z19, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z19, Z20
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z19, K1, Z20
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z19, K2, Z20
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z19, K3, Z20
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z19, Z21
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z19, K1, Z21
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z19, K2, Z21
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z19, K3, Z21
+
+	// sub-block 3, scale 0
+	VPBROADCASTD  232(R9), Z19
+	VPBROADCASTD  232(R9)(R10*1), Z22
+	VPBROADCASTD  232(R9)(R10*2), Z23
+	VPBROADCASTD  232(R9)(R11*1), Z24
+	VPBROADCASTD  232(R9)(R10*4), Z25
+	VPBROADCASTD  232(R9)(R12*1), Z26
+	VPBROADCASTD  232(R13), Z27
+	VPBROADCASTD  232(R13)(R10*1), Z28
+	VMOVDQA32     Z20, Z30
+	VPTERNLOGD    $0xd8, Z6, Z17, Z30
+	VPERMB        Z2, Z30, Z29
+	VPDPBUSD.BCST 192(R9), Z29, Z19
+	VPDPBUSD.BCST 192(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 192(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 192(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 192(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 192(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 192(R13), Z29, Z27
+	VPDPBUSD.BCST 192(R13)(R10*1), Z29, Z28
+	VPERMB        Z3, Z30, Z29
+	VPDPBUSD.BCST 196(R9), Z29, Z19
+	VPDPBUSD.BCST 196(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 196(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 196(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 196(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 196(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 196(R13), Z29, Z27
+	VPDPBUSD.BCST 196(R13)(R10*1), Z29, Z28
+	PREFETCHT0    8576(R8)
+	VPSRLD        $0x02, Z20, Z20
+	VPTERNLOGD    $0xd8, Z7, Z17, Z20
+	VPERMB        Z4, Z20, Z17
+	VPDPBUSD.BCST 200(R9), Z17, Z19
+	VPDPBUSD.BCST 200(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 200(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 200(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 200(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 200(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 200(R13), Z17, Z27
+	VPDPBUSD.BCST 200(R13)(R10*1), Z17, Z28
+	VPERMB        Z5, Z20, Z17
+	VPDPBUSD.BCST 204(R9), Z17, Z19
+	VPDPBUSD.BCST 204(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 204(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 204(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 204(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 204(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 204(R13), Z17, Z27
+	VPDPBUSD.BCST 204(R13)(R10*1), Z17, Z28
+	VMOVDQA32     Z21, Z20
+	VPTERNLOGD    $0xd8, Z6, Z18, Z20
+	VPERMB        Z2, Z20, Z17
+	VPDPBUSD.BCST 208(R9), Z17, Z19
+	VPDPBUSD.BCST 208(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 208(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 208(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 208(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 208(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 208(R13), Z17, Z27
+	VPDPBUSD.BCST 208(R13)(R10*1), Z17, Z28
+	VPERMB        Z3, Z20, Z17
+	VPDPBUSD.BCST 212(R9), Z17, Z19
+	VPDPBUSD.BCST 212(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 212(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 212(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 212(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 212(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 212(R13), Z17, Z27
+	VPDPBUSD.BCST 212(R13)(R10*1), Z17, Z28
+	PREFETCHT0    8640(R8)
+	VPSRLD        $0x02, Z21, Z17
+	VPTERNLOGD    $0xd8, Z7, Z18, Z17
+	VPERMB        Z4, Z17, Z18
+	VPDPBUSD.BCST 216(R9), Z18, Z19
+	VPDPBUSD.BCST 216(R9)(R10*1), Z18, Z22
+	VPDPBUSD.BCST 216(R9)(R10*2), Z18, Z23
+	VPDPBUSD.BCST 216(R9)(R11*1), Z18, Z24
+	VPDPBUSD.BCST 216(R9)(R10*4), Z18, Z25
+	VPDPBUSD.BCST 216(R9)(R12*1), Z18, Z26
+	VPDPBUSD.BCST 216(R13), Z18, Z27
+	VPDPBUSD.BCST 216(R13)(R10*1), Z18, Z28
+	VPERMB        Z5, Z17, Z17
+	VPDPBUSD.BCST 220(R9), Z17, Z19
+	VPDPBUSD.BCST 220(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 220(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 220(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 220(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 220(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 220(R13), Z17, Z27
+	VPDPBUSD.BCST 220(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x0c, (R8), Z17
+	VPERMPS       Z0, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VMULPS.BCST   224(R9), Z17, Z18
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z18, Z19, Z8
+	VMULPS.BCST   224(R9)(R10*1), Z17, Z18
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z18, Z22, Z9
+	VMULPS.BCST   224(R9)(R10*2), Z17, Z18
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z18, Z23, Z10
+	VMULPS.BCST   224(R9)(R11*1), Z17, Z18
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z18, Z24, Z11
+	VMULPS.BCST   224(R9)(R10*4), Z17, Z18
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z18, Z25, Z12
+	VMULPS.BCST   224(R9)(R12*1), Z17, Z18
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z18, Z26, Z13
+	VMULPS.BCST   224(R13), Z17, Z18
+	VCVTDQ2PS     Z27, Z27
+	VFMADD231PS   Z18, Z27, Z14
+	VMULPS.BCST   224(R13)(R10*1), Z17, Z17
+	VCVTDQ2PS     Z28, Z28
+	VFMADD231PS   Z17, Z28, Z15
+	VMOVDQU32     640(R8), Z17
+	VPSRLD        $0x02, Z17, Z18
+	VMOVDQU32     576(R8), Z19
+	VPMOVB2M      Z19, K2
+	VPTESTMB      Z1, Z19, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z19, Z20
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z19, K1, Z20
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z19, K2, Z20
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z19, K3, Z20
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z19, Z21
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z19, K1, Z21
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z19, K2, Z21
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z19, K3, Z21
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  296(R9), Z19
+	VPBROADCASTD  296(R9)(R10*1), Z22
+	VPBROADCASTD  296(R9)(R10*2), Z23
+	VPBROADCASTD  296(R9)(R11*1), Z24
+	VPBROADCASTD  296(R9)(R10*4), Z25
+	VPBROADCASTD  296(R9)(R12*1), Z26
+	VPBROADCASTD  296(R13), Z27
+	VPBROADCASTD  296(R13)(R10*1), Z28
+	VMOVDQA32     Z20, Z30
+	VPTERNLOGD    $0xd8, Z6, Z17, Z30
+	VPERMB        Z2, Z30, Z29
+	VPDPBUSD.BCST 256(R9), Z29, Z19
+	VPDPBUSD.BCST 256(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 256(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 256(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 256(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 256(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 256(R13), Z29, Z27
+	VPDPBUSD.BCST 256(R13)(R10*1), Z29, Z28
+	PREFETCHT1    33280(R8)
+	PREFETCHT0    8704(R8)
+	VPERMB        Z3, Z30, Z29
+	VPDPBUSD.BCST 260(R9), Z29, Z19
+	VPDPBUSD.BCST 260(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 260(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 260(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 260(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 260(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 260(R13), Z29, Z27
+	VPDPBUSD.BCST 260(R13)(R10*1), Z29, Z28
+	VPSRLD        $0x02, Z20, Z20
+	VPTERNLOGD    $0xd8, Z7, Z17, Z20
+	VPERMB        Z4, Z20, Z17
+	VPDPBUSD.BCST 264(R9), Z17, Z19
+	VPDPBUSD.BCST 264(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 264(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 264(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 264(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 264(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 264(R13), Z17, Z27
+	VPDPBUSD.BCST 264(R13)(R10*1), Z17, Z28
+	VPERMB        Z5, Z20, Z17
+	VPDPBUSD.BCST 268(R9), Z17, Z19
+	VPDPBUSD.BCST 268(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 268(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 268(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 268(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 268(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 268(R13), Z17, Z27
+	VPDPBUSD.BCST 268(R13)(R10*1), Z17, Z28
+	VMOVDQA32     Z21, Z20
+	VPTERNLOGD    $0xd8, Z6, Z18, Z20
+	VPERMB        Z2, Z20, Z17
+	VPDPBUSD.BCST 272(R9), Z17, Z19
+	VPDPBUSD.BCST 272(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 272(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 272(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 272(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 272(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 272(R13), Z17, Z27
+	VPDPBUSD.BCST 272(R13)(R10*1), Z17, Z28
+	PREFETCHT0    8768(R8)
+	VPERMB        Z3, Z20, Z17
+	VPDPBUSD.BCST 276(R9), Z17, Z19
+	VPDPBUSD.BCST 276(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 276(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 276(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 276(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 276(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 276(R13), Z17, Z27
+	VPDPBUSD.BCST 276(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x02, Z21, Z17
+	VPTERNLOGD    $0xd8, Z7, Z18, Z17
+	VPERMB        Z4, Z17, Z18
+	VPDPBUSD.BCST 280(R9), Z18, Z19
+	VPDPBUSD.BCST 280(R9)(R10*1), Z18, Z22
+	VPDPBUSD.BCST 280(R9)(R10*2), Z18, Z23
+	VPDPBUSD.BCST 280(R9)(R11*1), Z18, Z24
+	VPDPBUSD.BCST 280(R9)(R10*4), Z18, Z25
+	VPDPBUSD.BCST 280(R9)(R12*1), Z18, Z26
+	VPDPBUSD.BCST 280(R13), Z18, Z27
+	VPDPBUSD.BCST 280(R13)(R10*1), Z18, Z28
+	VPERMB        Z5, Z17, Z17
+	VPDPBUSD.BCST 284(R9), Z17, Z19
+	VPDPBUSD.BCST 284(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 284(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 284(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 284(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 284(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 284(R13), Z17, Z27
+	VPDPBUSD.BCST 284(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x10, (R8), Z17
+	VPERMPS       Z0, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VMULPS.BCST   288(R9), Z17, Z18
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z18, Z19, Z8
+	VMULPS.BCST   288(R9)(R10*1), Z17, Z18
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z18, Z22, Z9
+	VMULPS.BCST   288(R9)(R10*2), Z17, Z18
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z18, Z23, Z10
+	VMULPS.BCST   288(R9)(R11*1), Z17, Z18
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z18, Z24, Z11
+	VMULPS.BCST   288(R9)(R10*4), Z17, Z18
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z18, Z25, Z12
+	VMULPS.BCST   288(R9)(R12*1), Z17, Z18
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z18, Z26, Z13
+	VMULPS.BCST   288(R13), Z17, Z18
+	VCVTDQ2PS     Z27, Z27
+	VFMADD231PS   Z18, Z27, Z14
+	VMULPS.BCST   288(R13)(R10*1), Z17, Z17
+	VCVTDQ2PS     Z28, Z28
+	VFMADD231PS   Z17, Z28, Z15
+	VMOVDQU32     768(R8), Z17
+	VPSRLD        $0x02, Z17, Z18
+	VMOVDQU32     704(R8), Z19
+	VPMOVB2M      Z19, K2
+	VPTESTMB      Z1, Z19, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z19, Z20
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z19, K1, Z20
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z19, K2, Z20
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z19, K3, Z20
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z19, Z21
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z19, K1, Z21
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z19, K2, Z21
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z19, K3, Z21
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  360(R9), Z19
+	VPBROADCASTD  360(R9)(R10*1), Z22
+	VPBROADCASTD  360(R9)(R10*2), Z23
+	VPBROADCASTD  360(R9)(R11*1), Z24
+	VPBROADCASTD  360(R9)(R10*4), Z25
+	VPBROADCASTD  360(R9)(R12*1), Z26
+	VPBROADCASTD  360(R13), Z27
+	VPBROADCASTD  360(R13)(R10*1), Z28
+	VMOVDQA32     Z20, Z30
+	VPTERNLOGD    $0xd8, Z6, Z17, Z30
+	VPERMB        Z2, Z30, Z29
+	VPDPBUSD.BCST 320(R9), Z29, Z19
+	VPDPBUSD.BCST 320(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 320(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 320(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 320(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 320(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 320(R13), Z29, Z27
+	VPDPBUSD.BCST 320(R13)(R10*1), Z29, Z28
+	PREFETCHT0    8832(R8)
+	VPERMB        Z3, Z30, Z29
+	VPDPBUSD.BCST 324(R9), Z29, Z19
+	VPDPBUSD.BCST 324(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 324(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 324(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 324(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 324(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 324(R13), Z29, Z27
+	VPDPBUSD.BCST 324(R13)(R10*1), Z29, Z28
+	VPSRLD        $0x02, Z20, Z20
+	VPTERNLOGD    $0xd8, Z7, Z17, Z20
+	VPERMB        Z4, Z20, Z17
+	VPDPBUSD.BCST 328(R9), Z17, Z19
+	VPDPBUSD.BCST 328(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 328(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 328(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 328(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 328(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 328(R13), Z17, Z27
+	VPDPBUSD.BCST 328(R13)(R10*1), Z17, Z28
+	VPERMB        Z5, Z20, Z17
+	VPDPBUSD.BCST 332(R9), Z17, Z19
+	VPDPBUSD.BCST 332(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 332(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 332(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 332(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 332(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 332(R13), Z17, Z27
+	VPDPBUSD.BCST 332(R13)(R10*1), Z17, Z28
+	VMOVDQA32     Z21, Z20
+	VPTERNLOGD    $0xd8, Z6, Z18, Z20
+	VPERMB        Z2, Z20, Z17
+	VPDPBUSD.BCST 336(R9), Z17, Z19
+	VPDPBUSD.BCST 336(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 336(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 336(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 336(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 336(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 336(R13), Z17, Z27
+	VPDPBUSD.BCST 336(R13)(R10*1), Z17, Z28
+	PREFETCHT0    8896(R8)
+	VPERMB        Z3, Z20, Z17
+	VPDPBUSD.BCST 340(R9), Z17, Z19
+	VPDPBUSD.BCST 340(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 340(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 340(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 340(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 340(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 340(R13), Z17, Z27
+	VPDPBUSD.BCST 340(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x02, Z21, Z17
+	VPTERNLOGD    $0xd8, Z7, Z18, Z17
+	VPERMB        Z4, Z17, Z18
+	VPDPBUSD.BCST 344(R9), Z18, Z19
+	VPDPBUSD.BCST 344(R9)(R10*1), Z18, Z22
+	VPDPBUSD.BCST 344(R9)(R10*2), Z18, Z23
+	VPDPBUSD.BCST 344(R9)(R11*1), Z18, Z24
+	VPDPBUSD.BCST 344(R9)(R10*4), Z18, Z25
+	VPDPBUSD.BCST 344(R9)(R12*1), Z18, Z26
+	VPDPBUSD.BCST 344(R13), Z18, Z27
+	VPDPBUSD.BCST 344(R13)(R10*1), Z18, Z28
+	VPERMB        Z5, Z17, Z17
+	VPDPBUSD.BCST 348(R9), Z17, Z19
+	VPDPBUSD.BCST 348(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 348(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 348(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 348(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 348(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 348(R13), Z17, Z27
+	VPDPBUSD.BCST 348(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x14, (R8), Z17
+	VPERMPS       Z0, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VMULPS.BCST   352(R9), Z17, Z18
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z18, Z19, Z8
+	VMULPS.BCST   352(R9)(R10*1), Z17, Z18
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z18, Z22, Z9
+	VMULPS.BCST   352(R9)(R10*2), Z17, Z18
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z18, Z23, Z10
+	VMULPS.BCST   352(R9)(R11*1), Z17, Z18
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z18, Z24, Z11
+	VMULPS.BCST   352(R9)(R10*4), Z17, Z18
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z18, Z25, Z12
+	VMULPS.BCST   352(R9)(R12*1), Z17, Z18
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z18, Z26, Z13
+	VMULPS.BCST   352(R13), Z17, Z18
+	VCVTDQ2PS     Z27, Z27
+	VFMADD231PS   Z18, Z27, Z14
+	VMULPS.BCST   352(R13)(R10*1), Z17, Z17
+	VCVTDQ2PS     Z28, Z28
+	VFMADD231PS   Z17, Z28, Z15
+	VMOVDQU32     896(R8), Z17
+	VPSRLD        $0x02, Z17, Z18
+	VMOVDQU32     832(R8), Z19
+	VPMOVB2M      Z19, K2
+	VPTESTMB      Z1, Z19, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z19, Z20
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z19, K1, Z20
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z19, K2, Z20
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z19, K3, Z20
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z19, Z21
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z19, K1, Z21
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z19, K2, Z21
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z19, K3, Z21
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  424(R9), Z19
+	VPBROADCASTD  424(R9)(R10*1), Z22
+	VPBROADCASTD  424(R9)(R10*2), Z23
+	VPBROADCASTD  424(R9)(R11*1), Z24
+	VPBROADCASTD  424(R9)(R10*4), Z25
+	VPBROADCASTD  424(R9)(R12*1), Z26
+	VPBROADCASTD  424(R13), Z27
+	VPBROADCASTD  424(R13)(R10*1), Z28
+	PREFETCHT1    33536(R8)
+	PREFETCHT0    8960(R8)
+	VMOVDQA32     Z20, Z30
+	VPTERNLOGD    $0xd8, Z6, Z17, Z30
+	VPERMB        Z2, Z30, Z29
+	VPDPBUSD.BCST 384(R9), Z29, Z19
+	VPDPBUSD.BCST 384(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 384(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 384(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 384(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 384(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 384(R13), Z29, Z27
+	VPDPBUSD.BCST 384(R13)(R10*1), Z29, Z28
+	VPERMB        Z3, Z30, Z29
+	VPDPBUSD.BCST 388(R9), Z29, Z19
+	VPDPBUSD.BCST 388(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 388(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 388(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 388(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 388(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 388(R13), Z29, Z27
+	VPDPBUSD.BCST 388(R13)(R10*1), Z29, Z28
+	VPSRLD        $0x02, Z20, Z20
+	VPTERNLOGD    $0xd8, Z7, Z17, Z20
+	VPERMB        Z4, Z20, Z17
+	VPDPBUSD.BCST 392(R9), Z17, Z19
+	VPDPBUSD.BCST 392(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 392(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 392(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 392(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 392(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 392(R13), Z17, Z27
+	VPDPBUSD.BCST 392(R13)(R10*1), Z17, Z28
+	VPERMB        Z5, Z20, Z17
+	VPDPBUSD.BCST 396(R9), Z17, Z19
+	VPDPBUSD.BCST 396(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 396(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 396(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 396(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 396(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 396(R13), Z17, Z27
+	VPDPBUSD.BCST 396(R13)(R10*1), Z17, Z28
+	PREFETCHT0    9024(R8)
+	VMOVDQA32     Z21, Z20
+	VPTERNLOGD    $0xd8, Z6, Z18, Z20
+	VPERMB        Z2, Z20, Z17
+	VPDPBUSD.BCST 400(R9), Z17, Z19
+	VPDPBUSD.BCST 400(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 400(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 400(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 400(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 400(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 400(R13), Z17, Z27
+	VPDPBUSD.BCST 400(R13)(R10*1), Z17, Z28
+	VPERMB        Z3, Z20, Z17
+	VPDPBUSD.BCST 404(R9), Z17, Z19
+	VPDPBUSD.BCST 404(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 404(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 404(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 404(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 404(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 404(R13), Z17, Z27
+	VPDPBUSD.BCST 404(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x02, Z21, Z17
+	VPTERNLOGD    $0xd8, Z7, Z18, Z17
+	VPERMB        Z4, Z17, Z18
+	VPDPBUSD.BCST 408(R9), Z18, Z19
+	VPDPBUSD.BCST 408(R9)(R10*1), Z18, Z22
+	VPDPBUSD.BCST 408(R9)(R10*2), Z18, Z23
+	VPDPBUSD.BCST 408(R9)(R11*1), Z18, Z24
+	VPDPBUSD.BCST 408(R9)(R10*4), Z18, Z25
+	VPDPBUSD.BCST 408(R9)(R12*1), Z18, Z26
+	VPDPBUSD.BCST 408(R13), Z18, Z27
+	VPDPBUSD.BCST 408(R13)(R10*1), Z18, Z28
+	VPERMB        Z5, Z17, Z17
+	VPDPBUSD.BCST 412(R9), Z17, Z19
+	VPDPBUSD.BCST 412(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 412(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 412(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 412(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 412(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 412(R13), Z17, Z27
+	VPDPBUSD.BCST 412(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x18, (R8), Z17
+	VPERMPS       Z0, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VMULPS.BCST   416(R9), Z17, Z18
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z18, Z19, Z8
+	VMULPS.BCST   416(R9)(R10*1), Z17, Z18
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z18, Z22, Z9
+	VMULPS.BCST   416(R9)(R10*2), Z17, Z18
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z18, Z23, Z10
+	VMULPS.BCST   416(R9)(R11*1), Z17, Z18
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z18, Z24, Z11
+	VMULPS.BCST   416(R9)(R10*4), Z17, Z18
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z18, Z25, Z12
+	VMULPS.BCST   416(R9)(R12*1), Z17, Z18
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z18, Z26, Z13
+	VMULPS.BCST   416(R13), Z17, Z18
+	VCVTDQ2PS     Z27, Z27
+	VFMADD231PS   Z18, Z27, Z14
+	VMULPS.BCST   416(R13)(R10*1), Z17, Z17
+	VCVTDQ2PS     Z28, Z28
+	VFMADD231PS   Z17, Z28, Z15
+	VMOVDQU32     1024(R8), Z17
+	VPSRLD        $0x02, Z17, Z18
+	VMOVDQU32     960(R8), Z19
+	VPMOVB2M      Z19, K2
+	VPTESTMB      Z1, Z19, K1
+	KANDQ         K1, K2, K3
+	VPERMB        book_iq2_xxs_00_avx512vnni<>+0(SB), Z19, Z20
+	VPERMB        book_iq2_xxs_01_avx512vnni<>+0(SB), Z19, K1, Z20
+	VPERMB        book_iq2_xxs_02_avx512vnni<>+0(SB), Z19, K2, Z20
+	VPERMB        book_iq2_xxs_03_avx512vnni<>+0(SB), Z19, K3, Z20
+	VPERMB        book_iq2_xxs_10_avx512vnni<>+0(SB), Z19, Z21
+	VPERMB        book_iq2_xxs_11_avx512vnni<>+0(SB), Z19, K1, Z21
+	VPERMB        book_iq2_xxs_12_avx512vnni<>+0(SB), Z19, K2, Z21
+	VPERMB        book_iq2_xxs_13_avx512vnni<>+0(SB), Z19, K3, Z21
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  488(R9), Z19
+	VPBROADCASTD  488(R9)(R10*1), Z22
+	VPBROADCASTD  488(R9)(R10*2), Z23
+	VPBROADCASTD  488(R9)(R11*1), Z24
+	VPBROADCASTD  488(R9)(R10*4), Z25
+	VPBROADCASTD  488(R9)(R12*1), Z26
+	VPBROADCASTD  488(R13), Z27
+	VPBROADCASTD  488(R13)(R10*1), Z28
+	PREFETCHT0    9088(R8)
+	VMOVDQA32     Z20, Z30
+	VPTERNLOGD    $0xd8, Z6, Z17, Z30
+	VPERMB        Z2, Z30, Z29
+	VPDPBUSD.BCST 448(R9), Z29, Z19
+	VPDPBUSD.BCST 448(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 448(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 448(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 448(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 448(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 448(R13), Z29, Z27
+	VPDPBUSD.BCST 448(R13)(R10*1), Z29, Z28
+	VPERMB        Z3, Z30, Z29
+	VPDPBUSD.BCST 452(R9), Z29, Z19
+	VPDPBUSD.BCST 452(R9)(R10*1), Z29, Z22
+	VPDPBUSD.BCST 452(R9)(R10*2), Z29, Z23
+	VPDPBUSD.BCST 452(R9)(R11*1), Z29, Z24
+	VPDPBUSD.BCST 452(R9)(R10*4), Z29, Z25
+	VPDPBUSD.BCST 452(R9)(R12*1), Z29, Z26
+	VPDPBUSD.BCST 452(R13), Z29, Z27
+	VPDPBUSD.BCST 452(R13)(R10*1), Z29, Z28
+	VPSRLD        $0x02, Z20, Z20
+	VPTERNLOGD    $0xd8, Z7, Z17, Z20
+	VPERMB        Z4, Z20, Z17
+	VPDPBUSD.BCST 456(R9), Z17, Z19
+	VPDPBUSD.BCST 456(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 456(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 456(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 456(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 456(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 456(R13), Z17, Z27
+	VPDPBUSD.BCST 456(R13)(R10*1), Z17, Z28
+	VPERMB        Z5, Z20, Z17
+	VPDPBUSD.BCST 460(R9), Z17, Z19
+	VPDPBUSD.BCST 460(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 460(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 460(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 460(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 460(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 460(R13), Z17, Z27
+	VPDPBUSD.BCST 460(R13)(R10*1), Z17, Z28
+	PREFETCHT0    9152(R8)
+	VMOVDQA32     Z21, Z20
+	VPTERNLOGD    $0xd8, Z6, Z18, Z20
+	VPERMB        Z2, Z20, Z17
+	VPDPBUSD.BCST 464(R9), Z17, Z19
+	VPDPBUSD.BCST 464(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 464(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 464(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 464(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 464(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 464(R13), Z17, Z27
+	VPDPBUSD.BCST 464(R13)(R10*1), Z17, Z28
+	VPERMB        Z3, Z20, Z17
+	VPDPBUSD.BCST 468(R9), Z17, Z19
+	VPDPBUSD.BCST 468(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 468(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 468(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 468(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 468(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 468(R13), Z17, Z27
+	VPDPBUSD.BCST 468(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x02, Z21, Z17
+	VPTERNLOGD    $0xd8, Z7, Z18, Z17
+	VPERMB        Z4, Z17, Z18
+	VPDPBUSD.BCST 472(R9), Z18, Z19
+	VPDPBUSD.BCST 472(R9)(R10*1), Z18, Z22
+	VPDPBUSD.BCST 472(R9)(R10*2), Z18, Z23
+	VPDPBUSD.BCST 472(R9)(R11*1), Z18, Z24
+	VPDPBUSD.BCST 472(R9)(R10*4), Z18, Z25
+	VPDPBUSD.BCST 472(R9)(R12*1), Z18, Z26
+	VPDPBUSD.BCST 472(R13), Z18, Z27
+	VPDPBUSD.BCST 472(R13)(R10*1), Z18, Z28
+	PREFETCHT1    33792(R8)
+	PREFETCHT0    9216(R8)
+	VPERMB        Z5, Z17, Z17
+	VPDPBUSD.BCST 476(R9), Z17, Z19
+	VPDPBUSD.BCST 476(R9)(R10*1), Z17, Z22
+	VPDPBUSD.BCST 476(R9)(R10*2), Z17, Z23
+	VPDPBUSD.BCST 476(R9)(R11*1), Z17, Z24
+	VPDPBUSD.BCST 476(R9)(R10*4), Z17, Z25
+	VPDPBUSD.BCST 476(R9)(R12*1), Z17, Z26
+	VPDPBUSD.BCST 476(R13), Z17, Z27
+	VPDPBUSD.BCST 476(R13)(R10*1), Z17, Z28
+	VPSRLD        $0x1c, (R8), Z17
+	VPERMPS       Z0, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VMULPS.BCST   480(R9), Z17, Z16
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z16, Z19, Z8
+	VMULPS.BCST   480(R9)(R10*1), Z17, Z16
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z16, Z22, Z9
+	VMULPS.BCST   480(R9)(R10*2), Z17, Z16
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z16, Z23, Z10
+	VMULPS.BCST   480(R9)(R11*1), Z17, Z16
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z16, Z24, Z11
+	VMULPS.BCST   480(R9)(R10*4), Z17, Z16
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z16, Z25, Z12
+	VMULPS.BCST   480(R9)(R12*1), Z17, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+	VMULPS.BCST   480(R13), Z17, Z16
+	VCVTDQ2PS     Z27, Z27
+	VFMADD231PS   Z16, Z27, Z14
+	VMULPS.BCST   480(R13)(R10*1), Z17, Z16
+	VCVTDQ2PS     Z28, Z28
+	VFMADD231PS   Z16, Z28, Z15
+	ADDQ          $0x00000200, R9
+	ADDQ          $0x00000200, R13
+	ADDQ          $0x20, DI
+	ADDQ          $0x00000440, R8
+	DECQ          R14
+	JNZ           block
+	MOVQ          64(AX), DI
+	LEAQ          (DI)(DI*2), R8
+	LEAQ          (DI)(DI*4), R9
+	LEAQ          (CX)(R8*2), R10
+	VMOVUPS       Z8, (CX)
+	VMOVUPS       Z9, (CX)(DI*1)
+	VMOVUPS       Z10, (CX)(DI*2)
+	VMOVUPS       Z11, (CX)(R8*1)
+	VMOVUPS       Z12, (CX)(DI*4)
+	VMOVUPS       Z13, (CX)(R9*1)
+	VMOVUPS       Z14, (R10)
+	VMOVUPS       Z15, (R10)(DI*1)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -7344,650 +6304,635 @@ TEXT ·Expand_iq2_xxsx16_codes_16x32_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      80(AX), SI
 	MOVQ      32(AX), AX
 	VMOVDQU32 scales_iq2_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_01010101<>+0(SB), Z1
-	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z2
-	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z3
-	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 dwords_avx512vnni_20202020<>+0(SB), Z3
-	VMOVDQU32 book_iq2_xxs_00_avx512vnni<>+0(SB), Z3
-	VMOVDQU32 book_iq2_xxs_01_avx512vnni<>+0(SB), Z4
-	VMOVDQU32 book_iq2_xxs_02_avx512vnni<>+0(SB), Z5
-	VMOVDQU32 book_iq2_xxs_03_avx512vnni<>+0(SB), Z6
-	VMOVDQU32 book_iq2_xxs_10_avx512vnni<>+0(SB), Z7
-	VMOVDQU32 book_iq2_xxs_11_avx512vnni<>+0(SB), Z8
-	VMOVDQU32 book_iq2_xxs_12_avx512vnni<>+0(SB), Z9
-	VMOVDQU32 book_iq2_xxs_13_avx512vnni<>+0(SB), Z10
+	VMOVDQU32 dwords_avx512vnni_40404040<>+0(SB), Z1
+	VMOVDQU32 codes_iq2_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 dwords_avx512vnni_01010101<>+0(SB), Z2
+	VMOVDQU32 codes_iq2_1_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z3
+	VMOVDQU32 codes_iq2_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z4
+	VMOVDQU32 codes_iq2_3_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 dwords_avx512vnni_20202020<>+0(SB), Z4
+	VMOVDQU32 book_iq2_xxs_00_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 book_iq2_xxs_01_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 book_iq2_xxs_02_avx512vnni<>+0(SB), Z6
+	VMOVDQU32 book_iq2_xxs_03_avx512vnni<>+0(SB), Z7
+	VMOVDQU32 book_iq2_xxs_10_avx512vnni<>+0(SB), Z8
+	VMOVDQU32 book_iq2_xxs_11_avx512vnni<>+0(SB), Z9
+	VMOVDQU32 book_iq2_xxs_12_avx512vnni<>+0(SB), Z10
+	VMOVDQU32 book_iq2_xxs_13_avx512vnni<>+0(SB), Z11
 
 block:
-	VCVTPH2PS      (CX), Z11
-	VMOVDQU32      128(DX), Z12
-	VPSRLD         $0x02, Z12, Z13
-	VMOVDQU32      64(DX), Z13
-	VPADDB         Z13, Z13, Z14
-	VPMOVB2M       Z13, K2
-	VPMOVB2M       Z14, K1
-	VPERMB         Z3, Z13, Z14
-	VPERMB         Z4, Z13, K1, Z14
-	VPERMB         Z5, Z13, Z15
-	VPERMB         Z6, Z13, K1, Z15
-	VMOVDQU8       Z15, K2, Z14
-	VPERMB         Z7, Z13, Z15
-	VPERMB         Z8, Z13, K1, Z15
-	VPERMB         Z9, Z13, Z16
-	VPERMB         Z10, Z13, K1, Z16
-	VMOVDQU8       Z16, K2, Z15
-	VMOVDQU32      (DX), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z11, Z13, Z13
-	VMOVUPS        Z13, (SI)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, (BX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 64(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 128(BX)
+	VCVTPH2PS      (CX), Z12
+	VMOVDQU32      128(DX), Z13
+	VPSRLD         $0x02, Z13, Z14
+	VMOVDQU32      64(DX), Z14
+	VPMOVB2M       Z14, K2
+	VPTESTMB       Z1, Z14, K1
+	KANDQ          K1, K2, K3
+	VPERMB         Z4, Z14, Z15
+	VPERMB         Z5, Z14, K1, Z15
+	VPERMB         Z6, Z14, K2, Z15
+	VPERMB         Z7, Z14, K3, Z15
+	VPERMB         Z8, Z14, Z16
+	VPERMB         Z9, Z14, K1, Z16
+	VPERMB         Z10, Z14, K2, Z16
+	VPERMB         Z11, Z14, K3, Z16
+	VMOVDQU32      (DX), Z14
+	VPERMPS        Z0, Z14, Z14
+	VMULPS         Z12, Z14, Z14
+	VMOVUPS        Z14, (SI)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, (BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 64(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 128(BX)
 	PREFETCHT0     2048(DX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 192(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 256(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 320(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z14
-	VPTERNLOGD     $0xd8, Z2, Z14, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 384(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 192(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 256(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 320(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z15
+	VPTERNLOGD     $0xd8, Z3, Z15, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 384(BX)
 	PREFETCHT0     2112(DX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z12
-	VPTERNLOGD     $0xd8, Z2, Z12, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 448(BX)
-	VMOVDQU32      256(DX), Z12
-	VPSRLD         $0x02, Z12, Z13
-	VMOVDQU32      192(DX), Z13
-	VPADDB         Z13, Z13, Z14
-	VPMOVB2M       Z13, K2
-	VPMOVB2M       Z14, K1
-	VPERMB         Z3, Z13, Z14
-	VPERMB         Z4, Z13, K1, Z14
-	VPERMB         Z5, Z13, Z15
-	VPERMB         Z6, Z13, K1, Z15
-	VMOVDQU8       Z15, K2, Z14
-	VPERMB         Z7, Z13, Z15
-	VPERMB         Z8, Z13, K1, Z15
-	VPERMB         Z9, Z13, Z16
-	VPERMB         Z10, Z13, K1, Z16
-	VMOVDQU8       Z16, K2, Z15
-	VPSRLD         $0x04, (DX), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z11, Z13, Z13
-	VMOVUPS        Z13, 64(SI)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 512(BX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 576(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 640(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z13
+	VPTERNLOGD     $0xd8, Z3, Z13, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 448(BX)
+	VMOVDQU32      256(DX), Z13
+	VPSRLD         $0x02, Z13, Z14
+	VMOVDQU32      192(DX), Z14
+	VPMOVB2M       Z14, K2
+	VPTESTMB       Z1, Z14, K1
+	KANDQ          K1, K2, K3
+	VPERMB         Z4, Z14, Z15
+	VPERMB         Z5, Z14, K1, Z15
+	VPERMB         Z6, Z14, K2, Z15
+	VPERMB         Z7, Z14, K3, Z15
+	VPERMB         Z8, Z14, Z16
+	VPERMB         Z9, Z14, K1, Z16
+	VPERMB         Z10, Z14, K2, Z16
+	VPERMB         Z11, Z14, K3, Z16
+	VPSRLD         $0x04, (DX), Z14
+	VPERMPS        Z0, Z14, Z14
+	VMULPS         Z12, Z14, Z14
+	VMOVUPS        Z14, 64(SI)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 512(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 576(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 640(BX)
 	PREFETCHT0     2176(DX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 704(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 768(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 832(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z14
-	VPTERNLOGD     $0xd8, Z2, Z14, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 896(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 704(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 768(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 832(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z15
+	VPTERNLOGD     $0xd8, Z3, Z15, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 896(BX)
 	PREFETCHT0     2240(DX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z12
-	VPTERNLOGD     $0xd8, Z2, Z12, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 960(BX)
-	VMOVDQU32      384(DX), Z12
-	VPSRLD         $0x02, Z12, Z13
-	VMOVDQU32      320(DX), Z13
-	VPADDB         Z13, Z13, Z14
-	VPMOVB2M       Z13, K2
-	VPMOVB2M       Z14, K1
-	VPERMB         Z3, Z13, Z14
-	VPERMB         Z4, Z13, K1, Z14
-	VPERMB         Z5, Z13, Z15
-	VPERMB         Z6, Z13, K1, Z15
-	VMOVDQU8       Z15, K2, Z14
-	VPERMB         Z7, Z13, Z15
-	VPERMB         Z8, Z13, K1, Z15
-	VPERMB         Z9, Z13, Z16
-	VPERMB         Z10, Z13, K1, Z16
-	VMOVDQU8       Z16, K2, Z15
-	VPSRLD         $0x08, (DX), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z11, Z13, Z13
-	VMOVUPS        Z13, 128(SI)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1024(BX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1088(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z13
+	VPTERNLOGD     $0xd8, Z3, Z13, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 960(BX)
+	VMOVDQU32      384(DX), Z13
+	VPSRLD         $0x02, Z13, Z14
+	VMOVDQU32      320(DX), Z14
+	VPMOVB2M       Z14, K2
+	VPTESTMB       Z1, Z14, K1
+	KANDQ          K1, K2, K3
+	VPERMB         Z4, Z14, Z15
+	VPERMB         Z5, Z14, K1, Z15
+	VPERMB         Z6, Z14, K2, Z15
+	VPERMB         Z7, Z14, K3, Z15
+	VPERMB         Z8, Z14, Z16
+	VPERMB         Z9, Z14, K1, Z16
+	VPERMB         Z10, Z14, K2, Z16
+	VPERMB         Z11, Z14, K3, Z16
+	VPSRLD         $0x08, (DX), Z14
+	VPERMPS        Z0, Z14, Z14
+	VMULPS         Z12, Z14, Z14
+	VMOVUPS        Z14, 128(SI)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1024(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1088(BX)
 	PREFETCHT0     2304(DX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1152(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1216(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1280(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1344(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1152(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1216(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1280(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1344(BX)
 	PREFETCHT0     2368(DX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z14
-	VPTERNLOGD     $0xd8, Z2, Z14, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1408(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z12
-	VPTERNLOGD     $0xd8, Z2, Z12, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1472(BX)
-	VMOVDQU32      512(DX), Z12
-	VPSRLD         $0x02, Z12, Z13
-	VMOVDQU32      448(DX), Z13
-	VPADDB         Z13, Z13, Z14
-	VPMOVB2M       Z13, K2
-	VPMOVB2M       Z14, K1
-	VPERMB         Z3, Z13, Z14
-	VPERMB         Z4, Z13, K1, Z14
-	VPERMB         Z5, Z13, Z15
-	VPERMB         Z6, Z13, K1, Z15
-	VMOVDQU8       Z15, K2, Z14
-	VPERMB         Z7, Z13, Z15
-	VPERMB         Z8, Z13, K1, Z15
-	VPERMB         Z9, Z13, Z16
-	VPERMB         Z10, Z13, K1, Z16
-	VMOVDQU8       Z16, K2, Z15
-	VPSRLD         $0x0c, (DX), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z11, Z13, Z13
-	VMOVUPS        Z13, 192(SI)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1536(BX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1600(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z15
+	VPTERNLOGD     $0xd8, Z3, Z15, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1408(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z13
+	VPTERNLOGD     $0xd8, Z3, Z13, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1472(BX)
+	VMOVDQU32      512(DX), Z13
+	VPSRLD         $0x02, Z13, Z14
+	VMOVDQU32      448(DX), Z14
+	VPMOVB2M       Z14, K2
+	VPTESTMB       Z1, Z14, K1
+	KANDQ          K1, K2, K3
+	VPERMB         Z4, Z14, Z15
+	VPERMB         Z5, Z14, K1, Z15
+	VPERMB         Z6, Z14, K2, Z15
+	VPERMB         Z7, Z14, K3, Z15
+	VPERMB         Z8, Z14, Z16
+	VPERMB         Z9, Z14, K1, Z16
+	VPERMB         Z10, Z14, K2, Z16
+	VPERMB         Z11, Z14, K3, Z16
+	VPSRLD         $0x0c, (DX), Z14
+	VPERMPS        Z0, Z14, Z14
+	VMULPS         Z12, Z14, Z14
+	VMOVUPS        Z14, 192(SI)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1536(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1600(BX)
 	PREFETCHT0     2432(DX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1664(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1728(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1792(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1856(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1664(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1728(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1792(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1856(BX)
 	PREFETCHT0     2496(DX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z14
-	VPTERNLOGD     $0xd8, Z2, Z14, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1920(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z12
-	VPTERNLOGD     $0xd8, Z2, Z12, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 1984(BX)
-	VMOVDQU32      640(DX), Z12
-	VPSRLD         $0x02, Z12, Z13
-	VMOVDQU32      576(DX), Z13
-	VPADDB         Z13, Z13, Z14
-	VPMOVB2M       Z13, K2
-	VPMOVB2M       Z14, K1
-	VPERMB         Z3, Z13, Z14
-	VPERMB         Z4, Z13, K1, Z14
-	VPERMB         Z5, Z13, Z15
-	VPERMB         Z6, Z13, K1, Z15
-	VMOVDQU8       Z15, K2, Z14
-	VPERMB         Z7, Z13, Z15
-	VPERMB         Z8, Z13, K1, Z15
-	VPERMB         Z9, Z13, Z16
-	VPERMB         Z10, Z13, K1, Z16
-	VMOVDQU8       Z16, K2, Z15
-	VPSRLD         $0x10, (DX), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z11, Z13, Z13
-	VMOVUPS        Z13, 256(SI)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2048(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z15
+	VPTERNLOGD     $0xd8, Z3, Z15, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1920(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z13
+	VPTERNLOGD     $0xd8, Z3, Z13, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 1984(BX)
+	VMOVDQU32      640(DX), Z13
+	VPSRLD         $0x02, Z13, Z14
+	VMOVDQU32      576(DX), Z14
+	VPMOVB2M       Z14, K2
+	VPTESTMB       Z1, Z14, K1
+	KANDQ          K1, K2, K3
+	VPERMB         Z4, Z14, Z15
+	VPERMB         Z5, Z14, K1, Z15
+	VPERMB         Z6, Z14, K2, Z15
+	VPERMB         Z7, Z14, K3, Z15
+	VPERMB         Z8, Z14, Z16
+	VPERMB         Z9, Z14, K1, Z16
+	VPERMB         Z10, Z14, K2, Z16
+	VPERMB         Z11, Z14, K3, Z16
+	VPSRLD         $0x10, (DX), Z14
+	VPERMPS        Z0, Z14, Z14
+	VMULPS         Z12, Z14, Z14
+	VMOVUPS        Z14, 256(SI)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2048(BX)
 	PREFETCHT0     2560(DX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2112(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2176(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2240(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2304(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2112(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2176(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2240(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2304(BX)
 	PREFETCHT0     2624(DX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2368(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z14
-	VPTERNLOGD     $0xd8, Z2, Z14, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2432(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z12
-	VPTERNLOGD     $0xd8, Z2, Z12, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2496(BX)
-	VMOVDQU32      768(DX), Z12
-	VPSRLD         $0x02, Z12, Z13
-	VMOVDQU32      704(DX), Z13
-	VPADDB         Z13, Z13, Z14
-	VPMOVB2M       Z13, K2
-	VPMOVB2M       Z14, K1
-	VPERMB         Z3, Z13, Z14
-	VPERMB         Z4, Z13, K1, Z14
-	VPERMB         Z5, Z13, Z15
-	VPERMB         Z6, Z13, K1, Z15
-	VMOVDQU8       Z15, K2, Z14
-	VPERMB         Z7, Z13, Z15
-	VPERMB         Z8, Z13, K1, Z15
-	VPERMB         Z9, Z13, Z16
-	VPERMB         Z10, Z13, K1, Z16
-	VMOVDQU8       Z16, K2, Z15
-	VPSRLD         $0x14, (DX), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z11, Z13, Z13
-	VMOVUPS        Z13, 320(SI)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2560(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2368(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z15
+	VPTERNLOGD     $0xd8, Z3, Z15, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2432(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z13
+	VPTERNLOGD     $0xd8, Z3, Z13, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2496(BX)
+	VMOVDQU32      768(DX), Z13
+	VPSRLD         $0x02, Z13, Z14
+	VMOVDQU32      704(DX), Z14
+	VPMOVB2M       Z14, K2
+	VPTESTMB       Z1, Z14, K1
+	KANDQ          K1, K2, K3
+	VPERMB         Z4, Z14, Z15
+	VPERMB         Z5, Z14, K1, Z15
+	VPERMB         Z6, Z14, K2, Z15
+	VPERMB         Z7, Z14, K3, Z15
+	VPERMB         Z8, Z14, Z16
+	VPERMB         Z9, Z14, K1, Z16
+	VPERMB         Z10, Z14, K2, Z16
+	VPERMB         Z11, Z14, K3, Z16
+	VPSRLD         $0x14, (DX), Z14
+	VPERMPS        Z0, Z14, Z14
+	VMULPS         Z12, Z14, Z14
+	VMOVUPS        Z14, 320(SI)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2560(BX)
 	PREFETCHT0     2688(DX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2624(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2688(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2752(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2816(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2624(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2688(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2752(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2816(BX)
 	PREFETCHT0     2752(DX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2880(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z14
-	VPTERNLOGD     $0xd8, Z2, Z14, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 2944(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z12
-	VPTERNLOGD     $0xd8, Z2, Z12, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3008(BX)
-	VMOVDQU32      896(DX), Z12
-	VPSRLD         $0x02, Z12, Z13
-	VMOVDQU32      832(DX), Z13
-	VPADDB         Z13, Z13, Z14
-	VPMOVB2M       Z13, K2
-	VPMOVB2M       Z14, K1
-	VPERMB         Z3, Z13, Z14
-	VPERMB         Z4, Z13, K1, Z14
-	VPERMB         Z5, Z13, Z15
-	VPERMB         Z6, Z13, K1, Z15
-	VMOVDQU8       Z15, K2, Z14
-	VPERMB         Z7, Z13, Z15
-	VPERMB         Z8, Z13, K1, Z15
-	VPERMB         Z9, Z13, Z16
-	VPERMB         Z10, Z13, K1, Z16
-	VMOVDQU8       Z16, K2, Z15
-	VPSRLD         $0x18, (DX), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z11, Z13, Z13
-	VMOVUPS        Z13, 384(SI)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2880(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z15
+	VPTERNLOGD     $0xd8, Z3, Z15, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 2944(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z13
+	VPTERNLOGD     $0xd8, Z3, Z13, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3008(BX)
+	VMOVDQU32      896(DX), Z13
+	VPSRLD         $0x02, Z13, Z14
+	VMOVDQU32      832(DX), Z14
+	VPMOVB2M       Z14, K2
+	VPTESTMB       Z1, Z14, K1
+	KANDQ          K1, K2, K3
+	VPERMB         Z4, Z14, Z15
+	VPERMB         Z5, Z14, K1, Z15
+	VPERMB         Z6, Z14, K2, Z15
+	VPERMB         Z7, Z14, K3, Z15
+	VPERMB         Z8, Z14, Z16
+	VPERMB         Z9, Z14, K1, Z16
+	VPERMB         Z10, Z14, K2, Z16
+	VPERMB         Z11, Z14, K3, Z16
+	VPSRLD         $0x18, (DX), Z14
+	VPERMPS        Z0, Z14, Z14
+	VMULPS         Z12, Z14, Z14
+	VMOVUPS        Z14, 384(SI)
 	PREFETCHT0     2816(DX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3072(BX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3136(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3200(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3264(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3072(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3136(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3200(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3264(BX)
 	PREFETCHT0     2880(DX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3328(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z16
-	VPMULTISHIFTQB Z12, Z16, Z16
-	VPTERNLOGD     $0xd8, Z2, Z16, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3392(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z14, Z13, Z13
-	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z14
-	VPTERNLOGD     $0xd8, Z2, Z14, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3456(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z15, Z13, Z13
-	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z14
-	VPMULTISHIFTQB Z12, Z14, Z12
-	VPTERNLOGD     $0xd8, Z2, Z12, Z13
-	VPERMB         Z1, Z13, Z13
-	VMOVDQU32      Z13, 3520(BX)
-	VMOVDQU32      1024(DX), Z12
-	VPSRLD         $0x02, Z12, Z13
-	VMOVDQU32      960(DX), Z13
-	VPADDB         Z13, Z13, Z14
-	VPMOVB2M       Z13, K2
-	VPMOVB2M       Z14, K1
-	VPERMB         Z3, Z13, Z14
-	VPERMB         Z4, Z13, K1, Z14
-	VPERMB         Z5, Z13, Z15
-	VPERMB         Z6, Z13, K1, Z15
-	VMOVDQU8       Z15, K2, Z14
-	VPERMB         Z7, Z13, Z15
-	VPERMB         Z8, Z13, K1, Z15
-	VPERMB         Z9, Z13, Z16
-	VPERMB         Z10, Z13, K1, Z16
-	VMOVDQU8       Z16, K2, Z15
-	VPSRLD         $0x1c, (DX), Z13
-	VPERMPS        Z0, Z13, Z13
-	VMULPS         Z11, Z13, Z13
-	VMOVUPS        Z13, 448(SI)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3328(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z17
+	VPMULTISHIFTQB Z13, Z17, Z17
+	VPTERNLOGD     $0xd8, Z3, Z17, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3392(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z15, Z14, Z14
+	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z15
+	VPTERNLOGD     $0xd8, Z3, Z15, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3456(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z16, Z14, Z14
+	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB Z13, Z15, Z13
+	VPTERNLOGD     $0xd8, Z3, Z13, Z14
+	VPERMB         Z2, Z14, Z14
+	VMOVDQU32      Z14, 3520(BX)
+	VMOVDQU32      1024(DX), Z13
+	VPSRLD         $0x02, Z13, Z14
+	VMOVDQU32      960(DX), Z14
+	VPMOVB2M       Z14, K2
+	VPTESTMB       Z1, Z14, K1
+	KANDQ          K1, K2, K3
+	VPERMB         Z4, Z14, Z15
+	VPERMB         Z5, Z14, K1, Z15
+	VPERMB         Z6, Z14, K2, Z15
+	VPERMB         Z7, Z14, K3, Z15
+	VPERMB         Z8, Z14, Z16
+	VPERMB         Z9, Z14, K1, Z16
+	VPERMB         Z10, Z14, K2, Z16
+	VPERMB         Z11, Z14, K3, Z16
+	VPSRLD         $0x1c, (DX), Z14
+	VPERMPS        Z0, Z14, Z14
+	VMULPS         Z12, Z14, Z14
+	VMOVUPS        Z14, 448(SI)
 	PREFETCHT0     2944(DX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB Z14, Z11, Z11
-	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z12, Z13, Z13
-	VPTERNLOGD     $0xd8, Z2, Z13, Z11
-	VPERMB         Z1, Z11, Z11
-	VMOVDQU32      Z11, 3584(BX)
-	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB Z15, Z11, Z11
-	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z12, Z13, Z13
-	VPTERNLOGD     $0xd8, Z2, Z13, Z11
-	VPERMB         Z1, Z11, Z11
-	VMOVDQU32      Z11, 3648(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB Z14, Z11, Z11
-	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z12, Z13, Z13
-	VPTERNLOGD     $0xd8, Z2, Z13, Z11
-	VPERMB         Z1, Z11, Z11
-	VMOVDQU32      Z11, 3712(BX)
-	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB Z15, Z11, Z11
-	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z12, Z13, Z13
-	VPTERNLOGD     $0xd8, Z2, Z13, Z11
-	VPERMB         Z1, Z11, Z11
-	VMOVDQU32      Z11, 3776(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB Z15, Z12, Z12
+	VMOVDQU32      signs_at_iq2_0_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z13, Z14, Z14
+	VPTERNLOGD     $0xd8, Z3, Z14, Z12
+	VPERMB         Z2, Z12, Z12
+	VMOVDQU32      Z12, 3584(BX)
+	VMOVDQU32      pairs_at_0_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB Z16, Z12, Z12
+	VMOVDQU32      signs_at_iq2_1_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z13, Z14, Z14
+	VPTERNLOGD     $0xd8, Z3, Z14, Z12
+	VPERMB         Z2, Z12, Z12
+	VMOVDQU32      Z12, 3648(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB Z15, Z12, Z12
+	VMOVDQU32      signs_at_iq2_2_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z13, Z14, Z14
+	VPTERNLOGD     $0xd8, Z3, Z14, Z12
+	VPERMB         Z2, Z12, Z12
+	VMOVDQU32      Z12, 3712(BX)
+	VMOVDQU32      pairs_at_1_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB Z16, Z12, Z12
+	VMOVDQU32      signs_at_iq2_3_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z13, Z14, Z14
+	VPTERNLOGD     $0xd8, Z3, Z14, Z12
+	VPERMB         Z2, Z12, Z12
+	VMOVDQU32      Z12, 3776(BX)
 	PREFETCHT0     3008(DX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB Z14, Z11, Z11
-	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z12, Z13, Z13
-	VPTERNLOGD     $0xd8, Z2, Z13, Z11
-	VPERMB         Z1, Z11, Z11
-	VMOVDQU32      Z11, 3840(BX)
-	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB Z15, Z11, Z11
-	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z12, Z13, Z13
-	VPTERNLOGD     $0xd8, Z2, Z13, Z11
-	VPERMB         Z1, Z11, Z11
-	VMOVDQU32      Z11, 3904(BX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB Z14, Z11, Z11
-	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z12, Z13, Z13
-	VPTERNLOGD     $0xd8, Z2, Z13, Z11
-	VPERMB         Z1, Z11, Z11
-	VMOVDQU32      Z11, 3968(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB Z15, Z12, Z12
+	VMOVDQU32      signs_at_iq2_4_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z13, Z14, Z14
+	VPTERNLOGD     $0xd8, Z3, Z14, Z12
+	VPERMB         Z2, Z12, Z12
+	VMOVDQU32      Z12, 3840(BX)
+	VMOVDQU32      pairs_at_2_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB Z16, Z12, Z12
+	VMOVDQU32      signs_at_iq2_5_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z13, Z14, Z14
+	VPTERNLOGD     $0xd8, Z3, Z14, Z12
+	VPERMB         Z2, Z12, Z12
+	VMOVDQU32      Z12, 3904(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB Z15, Z12, Z12
+	VMOVDQU32      signs_at_iq2_6_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z13, Z14, Z14
+	VPTERNLOGD     $0xd8, Z3, Z14, Z12
+	VPERMB         Z2, Z12, Z12
+	VMOVDQU32      Z12, 3968(BX)
 	PREFETCHT0     3072(DX)
-	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z11
-	VPMULTISHIFTQB Z15, Z11, Z11
-	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z13
-	VPMULTISHIFTQB Z12, Z13, Z12
-	VPTERNLOGD     $0xd8, Z2, Z12, Z11
-	VPERMB         Z1, Z11, Z11
-	VMOVDQU32      Z11, 4032(BX)
+	VMOVDQU32      pairs_at_3_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB Z16, Z12, Z12
+	VMOVDQU32      signs_at_iq2_7_avx512vnni<>+0(SB), Z14
+	VPMULTISHIFTQB Z13, Z14, Z13
+	VPTERNLOGD     $0xd8, Z3, Z13, Z12
+	VPERMB         Z2, Z12, Z12
+	VMOVDQU32      Z12, 4032(BX)
 	ADDQ           $0x20, CX
 	ADDQ           $0x00000440, DX
 	ADDQ           $0x00001000, BX
@@ -7996,6 +6941,270 @@ block:
 	JNZ            block
 	VZEROUPPER
 	RET
+
+DATA codes_iq2_0_avx512vnni<>+0(SB)/1, $0x88
+DATA codes_iq2_0_avx512vnni<>+1(SB)/1, $0x78
+DATA codes_iq2_0_avx512vnni<>+2(SB)/1, $0x88
+DATA codes_iq2_0_avx512vnni<>+3(SB)/1, $0x78
+DATA codes_iq2_0_avx512vnni<>+4(SB)/1, $0x88
+DATA codes_iq2_0_avx512vnni<>+5(SB)/1, $0x78
+DATA codes_iq2_0_avx512vnni<>+6(SB)/1, $0x88
+DATA codes_iq2_0_avx512vnni<>+7(SB)/1, $0x78
+DATA codes_iq2_0_avx512vnni<>+8(SB)/1, $0x88
+DATA codes_iq2_0_avx512vnni<>+9(SB)/1, $0x78
+DATA codes_iq2_0_avx512vnni<>+10(SB)/1, $0x88
+DATA codes_iq2_0_avx512vnni<>+11(SB)/1, $0x78
+DATA codes_iq2_0_avx512vnni<>+12(SB)/1, $0x88
+DATA codes_iq2_0_avx512vnni<>+13(SB)/1, $0x78
+DATA codes_iq2_0_avx512vnni<>+14(SB)/1, $0x88
+DATA codes_iq2_0_avx512vnni<>+15(SB)/1, $0x78
+DATA codes_iq2_0_avx512vnni<>+16(SB)/1, $0x99
+DATA codes_iq2_0_avx512vnni<>+17(SB)/1, $0x67
+DATA codes_iq2_0_avx512vnni<>+18(SB)/1, $0x99
+DATA codes_iq2_0_avx512vnni<>+19(SB)/1, $0x67
+DATA codes_iq2_0_avx512vnni<>+20(SB)/1, $0x99
+DATA codes_iq2_0_avx512vnni<>+21(SB)/1, $0x67
+DATA codes_iq2_0_avx512vnni<>+22(SB)/1, $0x99
+DATA codes_iq2_0_avx512vnni<>+23(SB)/1, $0x67
+DATA codes_iq2_0_avx512vnni<>+24(SB)/1, $0x99
+DATA codes_iq2_0_avx512vnni<>+25(SB)/1, $0x67
+DATA codes_iq2_0_avx512vnni<>+26(SB)/1, $0x99
+DATA codes_iq2_0_avx512vnni<>+27(SB)/1, $0x67
+DATA codes_iq2_0_avx512vnni<>+28(SB)/1, $0x99
+DATA codes_iq2_0_avx512vnni<>+29(SB)/1, $0x67
+DATA codes_iq2_0_avx512vnni<>+30(SB)/1, $0x99
+DATA codes_iq2_0_avx512vnni<>+31(SB)/1, $0x67
+DATA codes_iq2_0_avx512vnni<>+32(SB)/1, $0xab
+DATA codes_iq2_0_avx512vnni<>+33(SB)/1, $0x55
+DATA codes_iq2_0_avx512vnni<>+34(SB)/1, $0xab
+DATA codes_iq2_0_avx512vnni<>+35(SB)/1, $0x55
+DATA codes_iq2_0_avx512vnni<>+36(SB)/1, $0xab
+DATA codes_iq2_0_avx512vnni<>+37(SB)/1, $0x55
+DATA codes_iq2_0_avx512vnni<>+38(SB)/1, $0xab
+DATA codes_iq2_0_avx512vnni<>+39(SB)/1, $0x55
+DATA codes_iq2_0_avx512vnni<>+40(SB)/1, $0xab
+DATA codes_iq2_0_avx512vnni<>+41(SB)/1, $0x55
+DATA codes_iq2_0_avx512vnni<>+42(SB)/1, $0xab
+DATA codes_iq2_0_avx512vnni<>+43(SB)/1, $0x55
+DATA codes_iq2_0_avx512vnni<>+44(SB)/1, $0xab
+DATA codes_iq2_0_avx512vnni<>+45(SB)/1, $0x55
+DATA codes_iq2_0_avx512vnni<>+46(SB)/1, $0xab
+DATA codes_iq2_0_avx512vnni<>+47(SB)/1, $0x55
+DATA codes_iq2_0_avx512vnni<>+48(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+49(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+50(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+51(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+52(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+53(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+54(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+55(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+56(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+57(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+58(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+59(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+60(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+61(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+62(SB)/1, $0x80
+DATA codes_iq2_0_avx512vnni<>+63(SB)/1, $0x80
+GLOBL codes_iq2_0_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA codes_iq2_1_avx512vnni<>+0(SB)/1, $0x88
+DATA codes_iq2_1_avx512vnni<>+1(SB)/1, $0x99
+DATA codes_iq2_1_avx512vnni<>+2(SB)/1, $0xab
+DATA codes_iq2_1_avx512vnni<>+3(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+4(SB)/1, $0x88
+DATA codes_iq2_1_avx512vnni<>+5(SB)/1, $0x99
+DATA codes_iq2_1_avx512vnni<>+6(SB)/1, $0xab
+DATA codes_iq2_1_avx512vnni<>+7(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+8(SB)/1, $0x88
+DATA codes_iq2_1_avx512vnni<>+9(SB)/1, $0x99
+DATA codes_iq2_1_avx512vnni<>+10(SB)/1, $0xab
+DATA codes_iq2_1_avx512vnni<>+11(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+12(SB)/1, $0x88
+DATA codes_iq2_1_avx512vnni<>+13(SB)/1, $0x99
+DATA codes_iq2_1_avx512vnni<>+14(SB)/1, $0xab
+DATA codes_iq2_1_avx512vnni<>+15(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+16(SB)/1, $0x78
+DATA codes_iq2_1_avx512vnni<>+17(SB)/1, $0x67
+DATA codes_iq2_1_avx512vnni<>+18(SB)/1, $0x55
+DATA codes_iq2_1_avx512vnni<>+19(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+20(SB)/1, $0x78
+DATA codes_iq2_1_avx512vnni<>+21(SB)/1, $0x67
+DATA codes_iq2_1_avx512vnni<>+22(SB)/1, $0x55
+DATA codes_iq2_1_avx512vnni<>+23(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+24(SB)/1, $0x78
+DATA codes_iq2_1_avx512vnni<>+25(SB)/1, $0x67
+DATA codes_iq2_1_avx512vnni<>+26(SB)/1, $0x55
+DATA codes_iq2_1_avx512vnni<>+27(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+28(SB)/1, $0x78
+DATA codes_iq2_1_avx512vnni<>+29(SB)/1, $0x67
+DATA codes_iq2_1_avx512vnni<>+30(SB)/1, $0x55
+DATA codes_iq2_1_avx512vnni<>+31(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+32(SB)/1, $0x88
+DATA codes_iq2_1_avx512vnni<>+33(SB)/1, $0x99
+DATA codes_iq2_1_avx512vnni<>+34(SB)/1, $0xab
+DATA codes_iq2_1_avx512vnni<>+35(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+36(SB)/1, $0x88
+DATA codes_iq2_1_avx512vnni<>+37(SB)/1, $0x99
+DATA codes_iq2_1_avx512vnni<>+38(SB)/1, $0xab
+DATA codes_iq2_1_avx512vnni<>+39(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+40(SB)/1, $0x88
+DATA codes_iq2_1_avx512vnni<>+41(SB)/1, $0x99
+DATA codes_iq2_1_avx512vnni<>+42(SB)/1, $0xab
+DATA codes_iq2_1_avx512vnni<>+43(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+44(SB)/1, $0x88
+DATA codes_iq2_1_avx512vnni<>+45(SB)/1, $0x99
+DATA codes_iq2_1_avx512vnni<>+46(SB)/1, $0xab
+DATA codes_iq2_1_avx512vnni<>+47(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+48(SB)/1, $0x78
+DATA codes_iq2_1_avx512vnni<>+49(SB)/1, $0x67
+DATA codes_iq2_1_avx512vnni<>+50(SB)/1, $0x55
+DATA codes_iq2_1_avx512vnni<>+51(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+52(SB)/1, $0x78
+DATA codes_iq2_1_avx512vnni<>+53(SB)/1, $0x67
+DATA codes_iq2_1_avx512vnni<>+54(SB)/1, $0x55
+DATA codes_iq2_1_avx512vnni<>+55(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+56(SB)/1, $0x78
+DATA codes_iq2_1_avx512vnni<>+57(SB)/1, $0x67
+DATA codes_iq2_1_avx512vnni<>+58(SB)/1, $0x55
+DATA codes_iq2_1_avx512vnni<>+59(SB)/1, $0x80
+DATA codes_iq2_1_avx512vnni<>+60(SB)/1, $0x78
+DATA codes_iq2_1_avx512vnni<>+61(SB)/1, $0x67
+DATA codes_iq2_1_avx512vnni<>+62(SB)/1, $0x55
+DATA codes_iq2_1_avx512vnni<>+63(SB)/1, $0x80
+GLOBL codes_iq2_1_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA codes_iq2_2_avx512vnni<>+0(SB)/1, $0x88
+DATA codes_iq2_2_avx512vnni<>+1(SB)/1, $0x88
+DATA codes_iq2_2_avx512vnni<>+2(SB)/1, $0x78
+DATA codes_iq2_2_avx512vnni<>+3(SB)/1, $0x78
+DATA codes_iq2_2_avx512vnni<>+4(SB)/1, $0x88
+DATA codes_iq2_2_avx512vnni<>+5(SB)/1, $0x88
+DATA codes_iq2_2_avx512vnni<>+6(SB)/1, $0x78
+DATA codes_iq2_2_avx512vnni<>+7(SB)/1, $0x78
+DATA codes_iq2_2_avx512vnni<>+8(SB)/1, $0x88
+DATA codes_iq2_2_avx512vnni<>+9(SB)/1, $0x88
+DATA codes_iq2_2_avx512vnni<>+10(SB)/1, $0x78
+DATA codes_iq2_2_avx512vnni<>+11(SB)/1, $0x78
+DATA codes_iq2_2_avx512vnni<>+12(SB)/1, $0x88
+DATA codes_iq2_2_avx512vnni<>+13(SB)/1, $0x88
+DATA codes_iq2_2_avx512vnni<>+14(SB)/1, $0x78
+DATA codes_iq2_2_avx512vnni<>+15(SB)/1, $0x78
+DATA codes_iq2_2_avx512vnni<>+16(SB)/1, $0x99
+DATA codes_iq2_2_avx512vnni<>+17(SB)/1, $0x99
+DATA codes_iq2_2_avx512vnni<>+18(SB)/1, $0x67
+DATA codes_iq2_2_avx512vnni<>+19(SB)/1, $0x67
+DATA codes_iq2_2_avx512vnni<>+20(SB)/1, $0x99
+DATA codes_iq2_2_avx512vnni<>+21(SB)/1, $0x99
+DATA codes_iq2_2_avx512vnni<>+22(SB)/1, $0x67
+DATA codes_iq2_2_avx512vnni<>+23(SB)/1, $0x67
+DATA codes_iq2_2_avx512vnni<>+24(SB)/1, $0x99
+DATA codes_iq2_2_avx512vnni<>+25(SB)/1, $0x99
+DATA codes_iq2_2_avx512vnni<>+26(SB)/1, $0x67
+DATA codes_iq2_2_avx512vnni<>+27(SB)/1, $0x67
+DATA codes_iq2_2_avx512vnni<>+28(SB)/1, $0x99
+DATA codes_iq2_2_avx512vnni<>+29(SB)/1, $0x99
+DATA codes_iq2_2_avx512vnni<>+30(SB)/1, $0x67
+DATA codes_iq2_2_avx512vnni<>+31(SB)/1, $0x67
+DATA codes_iq2_2_avx512vnni<>+32(SB)/1, $0xab
+DATA codes_iq2_2_avx512vnni<>+33(SB)/1, $0xab
+DATA codes_iq2_2_avx512vnni<>+34(SB)/1, $0x55
+DATA codes_iq2_2_avx512vnni<>+35(SB)/1, $0x55
+DATA codes_iq2_2_avx512vnni<>+36(SB)/1, $0xab
+DATA codes_iq2_2_avx512vnni<>+37(SB)/1, $0xab
+DATA codes_iq2_2_avx512vnni<>+38(SB)/1, $0x55
+DATA codes_iq2_2_avx512vnni<>+39(SB)/1, $0x55
+DATA codes_iq2_2_avx512vnni<>+40(SB)/1, $0xab
+DATA codes_iq2_2_avx512vnni<>+41(SB)/1, $0xab
+DATA codes_iq2_2_avx512vnni<>+42(SB)/1, $0x55
+DATA codes_iq2_2_avx512vnni<>+43(SB)/1, $0x55
+DATA codes_iq2_2_avx512vnni<>+44(SB)/1, $0xab
+DATA codes_iq2_2_avx512vnni<>+45(SB)/1, $0xab
+DATA codes_iq2_2_avx512vnni<>+46(SB)/1, $0x55
+DATA codes_iq2_2_avx512vnni<>+47(SB)/1, $0x55
+DATA codes_iq2_2_avx512vnni<>+48(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+49(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+50(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+51(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+52(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+53(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+54(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+55(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+56(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+57(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+58(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+59(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+60(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+61(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+62(SB)/1, $0x80
+DATA codes_iq2_2_avx512vnni<>+63(SB)/1, $0x80
+GLOBL codes_iq2_2_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA codes_iq2_3_avx512vnni<>+0(SB)/1, $0x88
+DATA codes_iq2_3_avx512vnni<>+1(SB)/1, $0x88
+DATA codes_iq2_3_avx512vnni<>+2(SB)/1, $0x88
+DATA codes_iq2_3_avx512vnni<>+3(SB)/1, $0x88
+DATA codes_iq2_3_avx512vnni<>+4(SB)/1, $0x99
+DATA codes_iq2_3_avx512vnni<>+5(SB)/1, $0x99
+DATA codes_iq2_3_avx512vnni<>+6(SB)/1, $0x99
+DATA codes_iq2_3_avx512vnni<>+7(SB)/1, $0x99
+DATA codes_iq2_3_avx512vnni<>+8(SB)/1, $0xab
+DATA codes_iq2_3_avx512vnni<>+9(SB)/1, $0xab
+DATA codes_iq2_3_avx512vnni<>+10(SB)/1, $0xab
+DATA codes_iq2_3_avx512vnni<>+11(SB)/1, $0xab
+DATA codes_iq2_3_avx512vnni<>+12(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+13(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+14(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+15(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+16(SB)/1, $0x88
+DATA codes_iq2_3_avx512vnni<>+17(SB)/1, $0x88
+DATA codes_iq2_3_avx512vnni<>+18(SB)/1, $0x88
+DATA codes_iq2_3_avx512vnni<>+19(SB)/1, $0x88
+DATA codes_iq2_3_avx512vnni<>+20(SB)/1, $0x99
+DATA codes_iq2_3_avx512vnni<>+21(SB)/1, $0x99
+DATA codes_iq2_3_avx512vnni<>+22(SB)/1, $0x99
+DATA codes_iq2_3_avx512vnni<>+23(SB)/1, $0x99
+DATA codes_iq2_3_avx512vnni<>+24(SB)/1, $0xab
+DATA codes_iq2_3_avx512vnni<>+25(SB)/1, $0xab
+DATA codes_iq2_3_avx512vnni<>+26(SB)/1, $0xab
+DATA codes_iq2_3_avx512vnni<>+27(SB)/1, $0xab
+DATA codes_iq2_3_avx512vnni<>+28(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+29(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+30(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+31(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+32(SB)/1, $0x78
+DATA codes_iq2_3_avx512vnni<>+33(SB)/1, $0x78
+DATA codes_iq2_3_avx512vnni<>+34(SB)/1, $0x78
+DATA codes_iq2_3_avx512vnni<>+35(SB)/1, $0x78
+DATA codes_iq2_3_avx512vnni<>+36(SB)/1, $0x67
+DATA codes_iq2_3_avx512vnni<>+37(SB)/1, $0x67
+DATA codes_iq2_3_avx512vnni<>+38(SB)/1, $0x67
+DATA codes_iq2_3_avx512vnni<>+39(SB)/1, $0x67
+DATA codes_iq2_3_avx512vnni<>+40(SB)/1, $0x55
+DATA codes_iq2_3_avx512vnni<>+41(SB)/1, $0x55
+DATA codes_iq2_3_avx512vnni<>+42(SB)/1, $0x55
+DATA codes_iq2_3_avx512vnni<>+43(SB)/1, $0x55
+DATA codes_iq2_3_avx512vnni<>+44(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+45(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+46(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+47(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+48(SB)/1, $0x78
+DATA codes_iq2_3_avx512vnni<>+49(SB)/1, $0x78
+DATA codes_iq2_3_avx512vnni<>+50(SB)/1, $0x78
+DATA codes_iq2_3_avx512vnni<>+51(SB)/1, $0x78
+DATA codes_iq2_3_avx512vnni<>+52(SB)/1, $0x67
+DATA codes_iq2_3_avx512vnni<>+53(SB)/1, $0x67
+DATA codes_iq2_3_avx512vnni<>+54(SB)/1, $0x67
+DATA codes_iq2_3_avx512vnni<>+55(SB)/1, $0x67
+DATA codes_iq2_3_avx512vnni<>+56(SB)/1, $0x55
+DATA codes_iq2_3_avx512vnni<>+57(SB)/1, $0x55
+DATA codes_iq2_3_avx512vnni<>+58(SB)/1, $0x55
+DATA codes_iq2_3_avx512vnni<>+59(SB)/1, $0x55
+DATA codes_iq2_3_avx512vnni<>+60(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+61(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+62(SB)/1, $0x80
+DATA codes_iq2_3_avx512vnni<>+63(SB)/1, $0x80
+GLOBL codes_iq2_3_avx512vnni<>(SB), RODATA|NOPTR, $64
 
 DATA pairs_at_0_avx512vnni<>+0(SB)/1, $0x00
 DATA pairs_at_0_avx512vnni<>+1(SB)/1, $0x02
@@ -8788,3 +7997,226 @@ DATA signs_at_iq2_7_avx512vnni<>+61(SB)/1, $0x3b
 DATA signs_at_iq2_7_avx512vnni<>+62(SB)/1, $0x36
 DATA signs_at_iq2_7_avx512vnni<>+63(SB)/1, $0x37
 GLOBL signs_at_iq2_7_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+// func Expand_sums_iq2_xxsx16_q8x_1x32_avx512vnni(a *byte)
+// Requires: AVX, AVX2, AVX512VBMI, AVX512VL, FMA3
+TEXT ·Expand_sums_iq2_xxsx16_q8x_1x32_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ         a+0(FP), AX
+	MOVQ         40(AX), CX
+	MOVQ         56(AX), DX
+	MOVQ         32(AX), AX
+	VPXOR        X0, X0, X0
+	VBROADCASTSS dwords_avx512vnni_c3000000<>+0(SB), X1
+	VMOVDQU      order_iq2_xxsx16_avx512vnni<>+0(SB), Y2
+
+each:
+	VPERMB  (CX), Y2, Y3
+	VMOVDQU 32(CX), X4
+	VMOVDQU Y3, (DX)
+	VMOVDQU X4, 32(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X4, X3
+	VPSHUFD      $0xb0, X4, X4
+	VPBLENDD     $0x0c, X4, X0, X4
+	VPSUBD       X4, X3, X3
+	VPSRAD       $0x07, X3, X3
+	VCVTDQ2PS    X3, X3
+	VBROADCASTSS dwords_avx512vnni_4b400000<>+0(SB), X4
+	VFMADD213PS  X4, X1, X3
+	VMOVDQU      X3, 48(DX)
+	VPERMB       48(CX), Y2, Y3
+	VMOVDQU      80(CX), X4
+	VMOVDQU      Y3, 64(DX)
+	VMOVDQU      X4, 96(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X4, X3
+	VPSHUFD      $0xb0, X4, X4
+	VPBLENDD     $0x0c, X4, X0, X4
+	VPSUBD       X4, X3, X3
+	VPSRAD       $0x07, X3, X3
+	VCVTDQ2PS    X3, X3
+	VBROADCASTSS dwords_avx512vnni_4b400000<>+0(SB), X4
+	VFMADD213PS  X4, X1, X3
+	VMOVDQU      X3, 112(DX)
+	VPERMB       96(CX), Y2, Y3
+	VMOVDQU      128(CX), X4
+	VMOVDQU      Y3, 128(DX)
+	VMOVDQU      X4, 160(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X4, X3
+	VPSHUFD      $0xb0, X4, X4
+	VPBLENDD     $0x0c, X4, X0, X4
+	VPSUBD       X4, X3, X3
+	VPSRAD       $0x07, X3, X3
+	VCVTDQ2PS    X3, X3
+	VBROADCASTSS dwords_avx512vnni_4b400000<>+0(SB), X4
+	VFMADD213PS  X4, X1, X3
+	VMOVDQU      X3, 176(DX)
+	VPERMB       144(CX), Y2, Y3
+	VMOVDQU      176(CX), X4
+	VMOVDQU      Y3, 192(DX)
+	VMOVDQU      X4, 224(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X4, X3
+	VPSHUFD      $0xb0, X4, X4
+	VPBLENDD     $0x0c, X4, X0, X4
+	VPSUBD       X4, X3, X3
+	VPSRAD       $0x07, X3, X3
+	VCVTDQ2PS    X3, X3
+	VBROADCASTSS dwords_avx512vnni_4b400000<>+0(SB), X4
+	VFMADD213PS  X4, X1, X3
+	VMOVDQU      X3, 240(DX)
+	VPERMB       192(CX), Y2, Y3
+	VMOVDQU      224(CX), X4
+	VMOVDQU      Y3, 256(DX)
+	VMOVDQU      X4, 288(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X4, X3
+	VPSHUFD      $0xb0, X4, X4
+	VPBLENDD     $0x0c, X4, X0, X4
+	VPSUBD       X4, X3, X3
+	VPSRAD       $0x07, X3, X3
+	VCVTDQ2PS    X3, X3
+	VBROADCASTSS dwords_avx512vnni_4b400000<>+0(SB), X4
+	VFMADD213PS  X4, X1, X3
+	VMOVDQU      X3, 304(DX)
+	VPERMB       240(CX), Y2, Y3
+	VMOVDQU      272(CX), X4
+	VMOVDQU      Y3, 320(DX)
+	VMOVDQU      X4, 352(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X4, X3
+	VPSHUFD      $0xb0, X4, X4
+	VPBLENDD     $0x0c, X4, X0, X4
+	VPSUBD       X4, X3, X3
+	VPSRAD       $0x07, X3, X3
+	VCVTDQ2PS    X3, X3
+	VBROADCASTSS dwords_avx512vnni_4b400000<>+0(SB), X4
+	VFMADD213PS  X4, X1, X3
+	VMOVDQU      X3, 368(DX)
+	VPERMB       288(CX), Y2, Y3
+	VMOVDQU      320(CX), X4
+	VMOVDQU      Y3, 384(DX)
+	VMOVDQU      X4, 416(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X4, X3
+	VPSHUFD      $0xb0, X4, X4
+	VPBLENDD     $0x0c, X4, X0, X4
+	VPSUBD       X4, X3, X3
+	VPSRAD       $0x07, X3, X3
+	VCVTDQ2PS    X3, X3
+	VBROADCASTSS dwords_avx512vnni_4b400000<>+0(SB), X4
+	VFMADD213PS  X4, X1, X3
+	VMOVDQU      X3, 432(DX)
+	VPERMB       336(CX), Y2, Y3
+	VMOVDQU      368(CX), X4
+	VMOVDQU      Y3, 448(DX)
+	VMOVDQU      X4, 480(DX)
+
+	// c, c0, c less 0, 0, c0
+	VPSHUFD      $0xae, X4, X3
+	VPSHUFD      $0xb0, X4, X4
+	VPBLENDD     $0x0c, X4, X0, X4
+	VPSUBD       X4, X3, X3
+	VPSRAD       $0x07, X3, X3
+	VCVTDQ2PS    X3, X3
+	VBROADCASTSS dwords_avx512vnni_4b400000<>+0(SB), X4
+	VFMADD213PS  X4, X1, X3
+	VMOVDQU      X3, 496(DX)
+	ADDQ         $0x00000180, CX
+	ADDQ         $0x00000200, DX
+	DECQ         AX
+	JNZ          each
+	VZEROUPPER
+	RET
+
+DATA dwords_avx512vnni_c3000000<>+0(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+4(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+8(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+12(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+16(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+20(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+24(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+28(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+32(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+36(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+40(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+44(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+48(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+52(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+56(SB)/4, $0xc3000000
+DATA dwords_avx512vnni_c3000000<>+60(SB)/4, $0xc3000000
+GLOBL dwords_avx512vnni_c3000000<>(SB), RODATA|NOPTR, $64
+
+DATA order_iq2_xxsx16_avx512vnni<>+0(SB)/1, $0x00
+DATA order_iq2_xxsx16_avx512vnni<>+1(SB)/1, $0x08
+DATA order_iq2_xxsx16_avx512vnni<>+2(SB)/1, $0x10
+DATA order_iq2_xxsx16_avx512vnni<>+3(SB)/1, $0x18
+DATA order_iq2_xxsx16_avx512vnni<>+4(SB)/1, $0x01
+DATA order_iq2_xxsx16_avx512vnni<>+5(SB)/1, $0x09
+DATA order_iq2_xxsx16_avx512vnni<>+6(SB)/1, $0x11
+DATA order_iq2_xxsx16_avx512vnni<>+7(SB)/1, $0x19
+DATA order_iq2_xxsx16_avx512vnni<>+8(SB)/1, $0x02
+DATA order_iq2_xxsx16_avx512vnni<>+9(SB)/1, $0x0a
+DATA order_iq2_xxsx16_avx512vnni<>+10(SB)/1, $0x12
+DATA order_iq2_xxsx16_avx512vnni<>+11(SB)/1, $0x1a
+DATA order_iq2_xxsx16_avx512vnni<>+12(SB)/1, $0x03
+DATA order_iq2_xxsx16_avx512vnni<>+13(SB)/1, $0x0b
+DATA order_iq2_xxsx16_avx512vnni<>+14(SB)/1, $0x13
+DATA order_iq2_xxsx16_avx512vnni<>+15(SB)/1, $0x1b
+DATA order_iq2_xxsx16_avx512vnni<>+16(SB)/1, $0x04
+DATA order_iq2_xxsx16_avx512vnni<>+17(SB)/1, $0x0c
+DATA order_iq2_xxsx16_avx512vnni<>+18(SB)/1, $0x14
+DATA order_iq2_xxsx16_avx512vnni<>+19(SB)/1, $0x1c
+DATA order_iq2_xxsx16_avx512vnni<>+20(SB)/1, $0x05
+DATA order_iq2_xxsx16_avx512vnni<>+21(SB)/1, $0x0d
+DATA order_iq2_xxsx16_avx512vnni<>+22(SB)/1, $0x15
+DATA order_iq2_xxsx16_avx512vnni<>+23(SB)/1, $0x1d
+DATA order_iq2_xxsx16_avx512vnni<>+24(SB)/1, $0x06
+DATA order_iq2_xxsx16_avx512vnni<>+25(SB)/1, $0x0e
+DATA order_iq2_xxsx16_avx512vnni<>+26(SB)/1, $0x16
+DATA order_iq2_xxsx16_avx512vnni<>+27(SB)/1, $0x1e
+DATA order_iq2_xxsx16_avx512vnni<>+28(SB)/1, $0x07
+DATA order_iq2_xxsx16_avx512vnni<>+29(SB)/1, $0x0f
+DATA order_iq2_xxsx16_avx512vnni<>+30(SB)/1, $0x17
+DATA order_iq2_xxsx16_avx512vnni<>+31(SB)/1, $0x1f
+DATA order_iq2_xxsx16_avx512vnni<>+32(SB)/1, $0x00
+DATA order_iq2_xxsx16_avx512vnni<>+33(SB)/1, $0x08
+DATA order_iq2_xxsx16_avx512vnni<>+34(SB)/1, $0x10
+DATA order_iq2_xxsx16_avx512vnni<>+35(SB)/1, $0x18
+DATA order_iq2_xxsx16_avx512vnni<>+36(SB)/1, $0x01
+DATA order_iq2_xxsx16_avx512vnni<>+37(SB)/1, $0x09
+DATA order_iq2_xxsx16_avx512vnni<>+38(SB)/1, $0x11
+DATA order_iq2_xxsx16_avx512vnni<>+39(SB)/1, $0x19
+DATA order_iq2_xxsx16_avx512vnni<>+40(SB)/1, $0x02
+DATA order_iq2_xxsx16_avx512vnni<>+41(SB)/1, $0x0a
+DATA order_iq2_xxsx16_avx512vnni<>+42(SB)/1, $0x12
+DATA order_iq2_xxsx16_avx512vnni<>+43(SB)/1, $0x1a
+DATA order_iq2_xxsx16_avx512vnni<>+44(SB)/1, $0x03
+DATA order_iq2_xxsx16_avx512vnni<>+45(SB)/1, $0x0b
+DATA order_iq2_xxsx16_avx512vnni<>+46(SB)/1, $0x13
+DATA order_iq2_xxsx16_avx512vnni<>+47(SB)/1, $0x1b
+DATA order_iq2_xxsx16_avx512vnni<>+48(SB)/1, $0x04
+DATA order_iq2_xxsx16_avx512vnni<>+49(SB)/1, $0x0c
+DATA order_iq2_xxsx16_avx512vnni<>+50(SB)/1, $0x14
+DATA order_iq2_xxsx16_avx512vnni<>+51(SB)/1, $0x1c
+DATA order_iq2_xxsx16_avx512vnni<>+52(SB)/1, $0x05
+DATA order_iq2_xxsx16_avx512vnni<>+53(SB)/1, $0x0d
+DATA order_iq2_xxsx16_avx512vnni<>+54(SB)/1, $0x15
+DATA order_iq2_xxsx16_avx512vnni<>+55(SB)/1, $0x1d
+DATA order_iq2_xxsx16_avx512vnni<>+56(SB)/1, $0x06
+DATA order_iq2_xxsx16_avx512vnni<>+57(SB)/1, $0x0e
+DATA order_iq2_xxsx16_avx512vnni<>+58(SB)/1, $0x16
+DATA order_iq2_xxsx16_avx512vnni<>+59(SB)/1, $0x1e
+DATA order_iq2_xxsx16_avx512vnni<>+60(SB)/1, $0x07
+DATA order_iq2_xxsx16_avx512vnni<>+61(SB)/1, $0x0f
+DATA order_iq2_xxsx16_avx512vnni<>+62(SB)/1, $0x17
+DATA order_iq2_xxsx16_avx512vnni<>+63(SB)/1, $0x1f
+GLOBL order_iq2_xxsx16_avx512vnni<>(SB), RODATA|NOPTR, $64

@@ -43,3 +43,8 @@ func Gemv_iq3_xxsx16_q8x_16x8_avx512vnni(a *GemmArgs)
 //
 //go:noescape
 func Expand_iq3_xxsx16_codes_16x32_avx512vnni(a *GemmArgs)
+
+// copies blocks of quantised activations with what iq3_xxsx16 subtracts from sums.
+//
+//go:noescape
+func Expand_sums_iq3_xxsx16_q8x_1x32_avx512vnni(a *GemmArgs)

@@ -43,3 +43,8 @@ func Gemv_q2_0x16_q8x_16x8_avx512vnni(a *GemmArgs)
 //
 //go:noescape
 func Expand_q2_0x16_codes_16x32_avx512vnni(a *GemmArgs)
+
+// copies blocks of quantised activations with what q2_0x16 subtracts from sums.
+//
+//go:noescape
+func Expand_sums_q2_0x16_q8x_1x32_avx512vnni(a *GemmArgs)

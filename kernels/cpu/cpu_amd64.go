@@ -9,7 +9,7 @@ func detect() []string {
 	var sets []string
 	has := cpuid.CPU.Supports
 	avx2 := has(cpuid.AVX, cpuid.AVX2, cpuid.FMA3, cpuid.F16C)
-	if avx2 && has(cpuid.BMI2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512VL, cpuid.AVX512DQ, cpuid.AVX512VBMI, cpuid.AVX512VNNI) {
+	if avx2 && has(cpuid.BMI2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512VL, cpuid.AVX512DQ, cpuid.AVX512VBMI, cpuid.AVX512VNNI, cpuid.GFNI) {
 		sets = append(sets, AVX512VNNI)
 	}
 	if avx2 && has(cpuid.AVXVNNI) {

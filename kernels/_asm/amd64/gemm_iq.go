@@ -32,6 +32,10 @@ type booked struct {
 	scale func(w *state, j, k, h int, dst vec)
 	// points is set where an index is kept.
 	points *points
+	// see low
+	short       *short
+	shortConsts func(w *state)
+	terms       func(w *state, at func(off int) operand.Mem, j, h int, ahead func(item int)) []term
 }
 
 // points says how an index is found and what it stands for. A lookup by VPERMB gives one byte for each index, so that the bytes of a dword are
@@ -50,22 +54,23 @@ type points struct {
 // state is weights and what formats of code books keep in registers.
 type state struct {
 	*weights
-	n      int
-	tables []operand.Op // of codes
-	masks  []operand.Op // the place of a sign
-	ctrl   []operand.Op // places of levels, and of signs
-	books  [2][]operand.Op
-	k      []reg.OpmaskVirtual
-	upper  reg.OpmaskVirtual // bytes 2 and 3 of every dword
-	order  reg.VecVirtual    // of activations
-	stack  reg.GPVirtual     // the permuted ones
-	floats operand.Op        // scales
-	shifts [2][4]vec         // IQ1: by group of eight
-	signs  [2]vec
-	up     [2]vec // signs of the second half, two bits down; for magnitudes of the upper four bits, as low4 of the lower ones
-	low4   [2]vec
-	level  [2][4]vec
-	sign   vec // set by code for magnitudes
+	n       int
+	tables  []operand.Op // of codes
+	masks   []operand.Op // the place of a sign
+	ctrl    []operand.Op // places of levels, and of signs
+	books   [2][]operand.Op
+	k       []reg.OpmaskVirtual
+	upper   reg.OpmaskVirtual // bytes 2 and 3 of every dword
+	pair    vec               // levels and signs of two planes
+	pairs   []operand.Op      // tables of codes for them
+	expands bool
+	floats  operand.Op // scales
+	shifts  [2][4]vec  // IQ1: by group of eight
+	signs   [2]vec
+	up      [2]vec // signs of the second half, two bits down; for magnitudes of the upper four bits, as low4 of the lower ones
+	low4    [2]vec
+	level   [2][4]vec
+	sign    vec // set by code for magnitudes
 }
 
 var _ = func() int {
@@ -85,6 +90,7 @@ var _ = func() int {
 					g.gemvBooked(f, n)
 				}
 				g.expandBooked(f)
+				g.prepare(f.layout, f.short, 8)
 			}})
 		}
 	}
@@ -159,13 +165,8 @@ func (g *gen) gemvBooked(f booked, n int) {
 	p0, p1 := g.field(a, argP0), g.field(a, argP1)
 	w := &state{weights: &weights{gen: g, p0: g.GP64(), p1: g.GP64()}, n: n}
 	f.consts(w, n)
-	if f.points != nil {
-		w.order = g.YMM()
-		g.VMOVDQU32(g.table("order_"+f.layout, bytes64(func(i int) byte { return byte(f.points.order(i & 31)) })), w.order)
-		w.stack = g.GP64()
-		g.LEAQ(g.AllocLocal(32*n+32), w.stack)
-		g.ADDQ(operand.U8(31), w.stack)
-		g.ANDQ(operand.I32(-32), w.stack)
+	if g.isShort(f.short) && n == 1 {
+		f.shortConsts(w)
 	}
 
 	g.Label("tile")
@@ -187,7 +188,7 @@ func (g *gen) gemvBooked(f booked, n int) {
 	for h := range hs {
 		g.bookedBlock(f, w, x, n, h, acc[h])
 	}
-	g.advance(x, 8*tile.Q8XBytes)
+	g.advance(x, 8*g.block(f.short))
 	g.ADDQ(imm(f.s0), w.p0)
 	g.ADDQ(imm(f.s1), w.p1)
 	g.DECQ(blocks)
@@ -214,13 +215,23 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 	steps := 8 / f.groups
 	magnitude := f.magnitude > 0 && !g.vnni
 	for j := range 8 {
-		xd := j * tile.Q8XBytes
-		f.begin(w, j, h)
-		for c := 0; f.points != nil && c < n; c++ {
-			v := g.YMM()
-			g.VPERMB(x.at(c, xd), w.order, v)
-			g.VMOVDQU32(v, mem(w.stack, 32*c))
+		xd := j * g.block(f.short)
+		ahead := func(item int) {
+			for want := (j*8 + item + 1) * (f.s1 / 64) / 64; h == 0 && line < want; line++ {
+				g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
+			}
 		}
+		at := func(c, off int) operand.Mem { return x.at(c, xd+off) }
+		if g.isShort(f.short) && n == 1 {
+			g.Commentf("sub-block %d", j)
+			if f.points != nil {
+				f.begin(w, j, h)
+			}
+			one := func(off int) operand.Mem { return at(0, off) }
+			g.addTerms(f.terms(w, one, j, h, ahead), one(tile.Q8XD), acc[0])
+			continue
+		}
+		f.begin(w, j, h)
 		for k := range f.groups {
 			g.Commentf("sub-block %d, scale %d", j, k)
 			d := g.dot(f.bits, n)
@@ -229,13 +240,11 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 					d.start(c, nil)
 					continue
 				}
-				d.start(c, g.biasFrom(f, func(off int) operand.Mem { return x.at(c, xd+off) }, k))
+				d.start(c, g.biasFrom(f, func(off int) operand.Mem { return at(c, off) }, k))
 			}
 			for t := range steps {
 				item := k*steps + t
-				for want := (j*8 + item + 1) * (f.s1 / 64) / 64; h == 0 && line < want; line++ {
-					g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
-				}
+				ahead(item)
 				v, abs := g.vec(), vec(nil)
 				if f.points != nil {
 					f.points.plane(w, item, h, v)
@@ -246,10 +255,7 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 					v, abs = w.sign, v
 				}
 				for c := range n {
-					m := x.at(c, xd+item*4)
-					if f.points != nil {
-						m = mem(w.stack, 32*c+item*4)
-					}
+					m := at(c, item*4)
 					if g.width == 64 {
 						d.add(c, v, nil, m, t, steps)
 						continue
@@ -267,7 +273,7 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 			f.scale(w, j, k, h, s)
 			for c := range n {
 				t := g.vec()
-				g.scaleBy(x.at(c, xd+tile.Q8XD), s, t)
+				g.scaleBy(at(c, tile.Q8XD), s, t)
 				g.VCVTDQ2PS(d.acc[c], d.acc[c])
 				g.VFMADD231PS(t, d.acc[c], acc[c])
 			}
@@ -303,7 +309,7 @@ func (g *gen) panelBias(f booked) int {
 func (g *gen) expandBooked(f booked) {
 	a := g.begin(fmt.Sprintf("Expand_%s_codes_16x32_%s", f.layout, g.name),
 		fmt.Sprintf("expands blocks of one tile row of %s weights.", f.layout))
-	w := &state{weights: &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1)}, n: 1}
+	w := &state{weights: &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1)}, n: 1, expands: true}
 	codes, scales := g.field(a, argCodes), g.field(a, argScales)
 	blocks := g.field(a, argBlocks)
 	add := g.panelBias(f)
@@ -362,7 +368,7 @@ func (g *gen) nextBlock(f booked, w *state, codes, scales reg.Register) {
 func (g *gen) expandPoints(f booked) {
 	a := g.begin(fmt.Sprintf("Expand_%s_codes_16x32_%s", f.layout, g.name),
 		fmt.Sprintf("expands blocks of one tile row of %s weights.", f.layout))
-	w := &state{weights: &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1)}, n: 1}
+	w := &state{weights: &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1)}, n: 1, expands: true}
 	codes, scales := g.field(a, argCodes), g.field(a, argScales)
 	blocks := g.field(a, argBlocks)
 	p := f.points

@@ -86,6 +86,9 @@ func iq1(layout string, s1, head, groups int, begin func(w *state, j, h int)) bo
 	f := booked{layout: layout, s0: tile.IQx16D, s1: s1, bits: 5, bias: 9, groups: groups, lift: 7, begin: begin}
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(s)
+		if w.isShort(f.short) && n == 1 && !w.expands {
+			return
+		}
 		w.hold(0x18181818, 0x02020202)
 		w.tables = nil
 		for l := 0; groups == 2 && l < 4; l++ {
@@ -110,6 +113,7 @@ func iq1(layout string, s1, head, groups int, begin func(w *state, j, h int)) bo
 		}
 		w.nibbleScale(s, i>>3*64, i&7, h, dst)
 	}
+	shortIQ1(&f, head)
 	return f
 }
 
@@ -313,19 +317,18 @@ func (w *state) bookConsts(name string, b *tile.Book, byteOf func(p uint16, i in
 
 // lookup emits the two bytes of the points whose index is at m.
 func (w *state) lookup(m operand.Mem) (v [2]vec) {
-	idx, t := w.vec(), w.vec()
+	idx := w.vec()
 	w.load(m, idx)
-	k6, k7 := w.K(), w.K()
-	w.VPADDB(idx, idx, t)
+	k6, k7, both := w.K(), w.K(), w.K()
 	w.VPMOVB2M(idx, k7)
-	w.VPMOVB2M(t, k6)
+	w.VPTESTMB(w.constant(0x40404040), idx, k6)
+	w.KANDQ(k6, k7, both)
 	for i, b := range w.books {
-		v[i], t = w.vec(), w.vec()
+		v[i] = w.vec()
 		w.VPERMB(b[0], idx, v[i])
 		w.VPERMB(b[1], idx, k6, v[i])
-		w.VPERMB(b[2], idx, t)
-		w.VPERMB(b[3], idx, k6, t)
-		w.VMOVDQU8(t, k7, v[i])
+		w.VPERMB(b[2], idx, k7, v[i])
+		w.VPERMB(b[3], idx, both, v[i])
 	}
 	return v
 }
@@ -358,7 +361,14 @@ func iq2index() booked {
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(iq2Scale)
 		if w.width == 64 {
-			w.codeConsts("iq2", b.Levels, 2, signPlace, levelPlace, n < 5)
+			w.hold(0x40404040)
+			if w.expands {
+				w.codeConsts("iq2", b.Levels, 2, signPlace, levelPlace, n < 5)
+			} else {
+				w.codeConsts("iq2_pair", b.Levels, 2, [4]int{4, 5, 0, 1}, [4]int{0, 2, 2, 4}, false)
+				w.pairs = w.tables
+				w.hold(0x30303030, 0x03030303)
+			}
 			w.bookConsts("iq2_xxs", b, func(p uint16, i int) byte { return byte(p >> (8 * i)) }, max(0, 8-3*(n-1)))
 		}
 	}
@@ -372,15 +382,27 @@ func iq2index() booked {
 		}
 	}
 	p.order = func(i int) int { return i>>2 + 8*(i&3) }
-	// Field i of a byte is at bit 2i; field 3 is moved where field 2 is. The signs of h = 1 are moved two bits down.
+	// Field i of a byte is at bit 2i. The signs of fields 0 and 1 take the place of field 2 and those of 2 and 3, moved two bits down, that of field 1;
+	// the signs of h = 1 are moved two bits down too.
 	p.plane = func(w *state, e, h int, dst vec) {
 		part, i := e>>2, e&3
-		if i == 3 {
-			w.shift(-2, w.level[h][part], dst)
-		} else {
-			w.move(w.level[h][part], dst)
+		signs, mask := w.signs[h], w.constant(0x30303030)
+		if part == 1 {
+			signs = w.up[h]
 		}
-		w.signed([4]int{1, 3, 0, 2}[i], part*4, h, dst)
+		switch i {
+		case 0:
+			w.pair = w.vec()
+			w.move(w.level[h][part], w.pair)
+		case 2:
+			w.pair = w.vec()
+			w.shift(-2, w.level[h][part], w.pair)
+			mask = w.constant(0x03030303)
+		}
+		if i&1 == 0 {
+			w.VPTERNLOGD(operand.U8(0xd8), mask, signs, w.pair)
+		}
+		w.VPERMB(w.pairs[i], w.pair, dst)
 	}
 	p.sign = func(e int) (byte, bit int) { return e >> 3, tile.IQ2Place(e>>2&1, e&3) }
 	f.code = func(w *state, j, t, h int, dst vec) {
@@ -388,6 +410,7 @@ func iq2index() booked {
 		w.straight("iq2", 1, t, h, p.sign, dst)
 	}
 	f.scale = func(w *state, j, k, h int, dst vec) { w.nibbleScale(iq2Scale, 0, j, h, dst) }
+	shortPoints(&f)
 	return f
 }
 
@@ -404,6 +427,7 @@ func iq3index() booked {
 		}
 		// Elements 0 and 2 have their level at bit 0 and their sign at 4 or 5, 1 and 3 at bit 3 and at 0 or 1.
 		w.codeConsts("iq3_xxs", b.Levels, 3, [4]int{4, 0, 5, 1}, [4]int{0, 3, 0, 3}, n < 5)
+		w.hold(0x40404040)
 		w.bookConsts("iq3_xxs", b, func(p uint16, i int) byte { return byte(p >> (6 * i) & 63) }, max(0, 8-3*(n-1)))
 		r := w.GP64()
 		w.MOVQ(operand.U64(0xcccccccccccccccc), r)
@@ -434,6 +458,7 @@ func iq3index() booked {
 		w.straight("iq3", 0, t, h, p.sign, dst)
 	}
 	f.scale = func(w *state, j, _, h int, dst vec) { w.nibbleScale(iq3Scale, 0, j, h, dst) }
+	shortPoints(&f)
 	return f
 }
 

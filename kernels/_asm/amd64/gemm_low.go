@@ -26,6 +26,7 @@ var _ = func() int {
 					g.gemvLow(f, n)
 				}
 				g.expandLow(f)
+				g.prepare(f.layout, f.short, f.subs)
 			}})
 		}
 	}
@@ -102,7 +103,11 @@ func (g *gen) gemvLow(f low, n int) {
 	p0, p1 := g.field(a, argP0), g.field(a, argP1)
 	w := &weights{gen: g, p0: g.GP64(), p1: g.GP64()}
 	w.few.next, w.few.tight = g.GP64(), g.width == 32 && n > 1
-	f.consts(w)
+	if g.isShort(f.short) && n == 1 {
+		f.shortConsts(w)
+	} else {
+		f.consts(w)
+	}
 
 	g.Label("tile")
 	g.MOVQ(p0, w.p0)
@@ -126,7 +131,7 @@ func (g *gen) gemvLow(f low, n int) {
 	for i, half := range together {
 		g.lowBlock(f, w, x, n, half, i == 0, acc)
 	}
-	g.advance(x, f.subs*tile.Q8XBytes)
+	g.advance(x, f.subs*g.block(f.short))
 	if f.s0 != 0 {
 		g.ADDQ(imm(f.s0), w.p0)
 	}
@@ -168,7 +173,15 @@ func (g *gen) lowBlock(f low, w *weights, x columns, n int, halves []int, first 
 		}
 	}
 	for j := range f.subs {
-		xd := j * tile.Q8XBytes
+		xd := j * g.block(f.short)
+		if g.isShort(f.short) && n == 1 {
+			at := func(off int) operand.Mem { return x.at(0, xd+off) }
+			g.Commentf("sub-block %d", j)
+			for _, h := range halves {
+				g.addTerms(f.terms(w, at, j, h, func(item int) { ahead(j*8 + item) }), at(tile.Q8XD), acc[h][0])
+			}
+			continue
+		}
 		for _, h := range halves {
 			if f.begin != nil {
 				f.begin(w, j, h)
@@ -250,7 +263,7 @@ func (g *gen) sumGroup(f low, w *weights, x columns, j, k int, halves []int, n i
 		weight[p] = weigh(k*steps + p*steps/parts)
 		d[p] = g.dot(f.bits, nh*n)
 		for c := range n {
-			at := func(off int) operand.Mem { return x.at(c, j*tile.Q8XBytes+off) }
+			at := func(off int) operand.Mem { return x.at(c, j*g.block(f.short)+off) }
 			for i := range nh {
 				switch {
 				case p > 0:
@@ -279,7 +292,7 @@ func (g *gen) sumGroup(f low, w *weights, x columns, j, k int, halves []int, n i
 			emit(w, j, item, h, codes[i])
 		}
 		for c := range n {
-			m := x.at(c, j*tile.Q8XBytes+item*4)
+			m := x.at(c, j*g.block(f.short)+item*4)
 			if g.width == 64 {
 				g.dpbusd(m, codes[0], d[p].acc[c])
 				continue
@@ -396,7 +409,7 @@ func (g *gen) sumPairs(f low, w *weights, x columns, j, h, n int, ahead func(int
 	a, b := g.vecs(parts*n), g.vecs(parts*n)
 	for c := range n {
 		// Thrice this less once this is 256 times the −Σq that a bias of 1 takes.
-		g.VPBROADCASTD(x.at(c, j*tile.Q8XBytes+tile.Q8XC), a[c])
+		g.VPBROADCASTD(x.at(c, j*g.block(f.short)+tile.Q8XC), a[c])
 		g.move(a[c], b[c])
 	}
 	for i := n; i < parts*n; i++ {
@@ -408,7 +421,7 @@ func (g *gen) sumPairs(f low, w *weights, x columns, j, h, n int, ahead func(int
 		v, next := f.pair(w, j, t, h)
 		for c := range n {
 			i := t*parts/8*n + c
-			m := x.at(c, j*tile.Q8XBytes+t*4)
+			m := x.at(c, j*g.block(f.short)+t*4)
 			if g.width == 64 {
 				g.dpbusd(m, v, a[i])
 				g.dpbusd(m, next, b[i])

@@ -30,6 +30,10 @@ type low struct {
 	// together: both halves of the rows are done side by side where a vector is one half.
 	together bool
 	consts   func(w *weights)
+	// short, if set, is used for one activation row where the set has it; terms emits a sub-block, shortConsts is consts for it.
+	short       *short
+	shortConsts func(w *weights)
+	terms       func(w *weights, at func(off int) operand.Mem, j, h int, ahead func(item int)) []term
 }
 
 // lowState is what formats of few bits keep in registers.
@@ -242,6 +246,7 @@ func q3k() low {
 		w.pinCrumbs(false)
 		w.pin(0x04040404, 0x10101010)
 	}
+	shortQ3(&f)
 	return f
 }
 
@@ -406,6 +411,7 @@ func narrow(layout string, subs, n, s0, s1 int) low {
 		holdMasks(0x03, 0x0c, 0x30, 0xc0)(w)
 		w.pinCrumbs(true)
 	}
+	shortNarrow(&f, n)
 	return f
 }
 
@@ -485,6 +491,7 @@ func tq1() low {
 			w.zero(w.few.zero)
 		}
 	}
+	shortTQ1(&f)
 	return f
 }
 
