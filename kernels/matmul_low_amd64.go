@@ -15,9 +15,9 @@ type rows struct{ buf []byte }
 
 var rowsPool = sync.Pool{New: func() any { return new(rows) }}
 
-// sumsBytes is the size of a block of activations that p.sums has rewritten: what follows the block there is what a kernel for one row subtracts from sums,
+// fewBytes is the size of a block of activations that p.sums has rewritten: what follows the block there is what a kernel for one row subtracts from sums,
 // numbers that depend on the activations and the layout alone.
-const sumsBytes = tile.Q8XBytes + 16
+const fewBytes = tile.Q8XBytes + 16
 
 // rewritten multiplies activations whose blocks a kernel has rewritten, as many rows at a time as a cache holds: by p.sums for a few rows; with quants of
 // 16 bits if p.words; else with −d·Σq of the two halves of a block in place of c and c0, for which types with an offset per 16 elements have no use.
@@ -26,7 +26,7 @@ func (p *product) rewritten(a *MatMulArgs) {
 	rewrite := kernel(amd64.Expand_halves_q8x_1x32_avx2)
 	switch {
 	case p.sums != nil && a.N <= p.few:
-		block, elems, rewrite = sumsBytes, p.layout.Codec.Elems, p.sums
+		block, elems, rewrite = fewBytes, p.layout.Codec.Elems, p.sums
 	case p.words:
 		rewrite = amd64.Expand_words_q8x_1x32_avx2
 	}
