@@ -51,7 +51,7 @@ const (
 // rows are cut: one output is one chain of operations (see kernels/scalar).
 type MatMul struct {
 	Name string // of the kernel in the name grammar, for receipts: "gemv_q4_kx16_q8x_1x16_avx512vnni"
-	Set  string // "avx512vnni", "avxvnni", "avx2", "scalar"
+	Set  string // "amxint8", "avx512vnni", "avxvnni", "avx2", "scalar"
 	Func func(a *MatMulArgs)
 
 	// Variants, where few activation rows have kernels of their own, says which kernel runs: the last whose From is at most N. Empty: Name, for every N.

@@ -20,18 +20,21 @@ type kernel = func(*amd64.GemmArgs)
 // expanded, a chunk of K at a time, to codes of a byte and float scales in a scratch that stays in the first-level cache, and panels
 // of activation rows are multiplied with them; what a panel has summed waits in the output between chunks.
 type product struct {
-	layout *tile.Layout
-	name   string
-	s0, s1 int     // bytes of a source block of 16 rows in the two streams
-	scales int     // bytes of expanded scales per 32 columns
-	direct bool    // codes need no expansion: panels read them from the weights
-	words  bool    // expanded codes are of 16 bits, and panels want such activations: see rewritten
-	halves bool    // kernels want activations with sums of half blocks: see rewritten
-	sums   kernel  // rewrites activations for gemv, nil if they are taken as they are: see rewritten
-	gemv   []panel // by number of activation rows, largest first
-	few    int     // up to so many activation rows gemv is used
-	expand kernel
-	panels *panelSet
+	layout  *tile.Layout
+	name    string
+	s0, s1  int     // bytes of a source block of 16 rows in the two streams
+	scales  int     // bytes of expanded scales per 32 columns
+	direct  bool    // codes need no expansion: panels read them from the weights
+	words   bool    // expanded codes are of 16 bits, and panels want such activations: see rewritten
+	halves  bool    // kernels want activations with sums of half blocks: see rewritten
+	sums    kernel  // rewrites activations for gemv, nil if they are taken as they are: see rewritten
+	gemv    []panel // by number of activation rows, largest first
+	gemvSet string  // the set that gemv is of, "" for the product's own
+	few     int     // up to so many activation rows gemv is used
+	expand  kernel
+	panels  *panelSet
+	tiles   *panelSet // where tile registers multiply most activation rows, see tiled; panels then do the rest
+	signs   kernel    // what tiles want done to the codes first, if anything; done again it is undone
 }
 
 // panelSet is what multiplies one form of expanded weights: kernels by number of activation rows, largest first.
@@ -64,11 +67,13 @@ const (
 	callPanels = 64
 	// cacheBytes bounds the activations that are multiplied with all tile rows before the next ones: a part of the second-level cache.
 	cacheBytes = 1 << 20
+	// sumsBytes is where panels of tile registers leave their sums: see GemmArgs.
+	sumsBytes = 8 << 10
 )
 
-// scratch holds expanded weights of two tile rows.
+// scratch holds sums of tile registers and expanded weights of two tile rows.
 type scratch struct {
-	buf [2*chunkBlocks*(512+256) + 64]byte
+	buf [2*sumsBytes + 2*chunkBlocks*(512+256)]byte
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -144,8 +149,9 @@ func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, n0, n int) {
 	}
 	blocks := a.Cols / tile.Q8XElems
 	subs := p.layout.Codec.Elems / tile.Q8XElems
-	codes := unsafe.Pointer(&s.buf[0])
-	codes = unsafe.Add(codes, -uintptr(codes)&63)
+	sums := unsafe.Pointer(&s.buf[0])
+	sums = unsafe.Add(sums, -uintptr(sums)&(sumsBytes-1))
+	codes := unsafe.Add(sums, sumsBytes)
 	scales := unsafe.Add(codes, 2*chunkBlocks*512)
 	for t := 0; t < a.Tiles; t += step {
 		w := unsafe.Add(a.W, uintptr(t)*a.WStride)
@@ -153,7 +159,7 @@ func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, n0, n int) {
 		for b := 0; b < blocks; b += chunkBlocks {
 			nb := min(chunkBlocks, blocks-b)
 			g := amd64.GemmArgs{
-				Codes: codes, Scales: scales, CStride: chunkBlocks * 512, SStride: uintptr(chunkBlocks * p.scales),
+				P0: sums, Codes: codes, Scales: scales, CStride: chunkBlocks * 512, SStride: uintptr(chunkBlocks * p.scales),
 				X: unsafe.Add(a.X, uintptr(n0)*a.XStride+uintptr(b*p.blockBytes())), XStride: a.XStride,
 				Y: unsafe.Add(a.Y, uintptr(n0)*a.YStride+uintptr(t)*64), YStride: a.YStride, Load: b,
 			}
@@ -170,8 +176,28 @@ func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, n0, n int) {
 				g.Codes, g.CStride = p1, a.WStride
 			}
 			g.Blocks = nb
+			tiled := p.tiled(n)
+			if tiled < n {
+				h := g
+				h.X, h.Y = unsafe.Add(g.X, uintptr(tiled)*g.XStride), unsafe.Add(g.Y, uintptr(tiled)*g.YStride)
+				left := p.next(a, &h, t, step, b+nb)
+				if tiled > 0 {
+					left = 0
+				}
+				p.panels.columns(&h, rows, n-tiled, left)
+			}
+			if tiled == 0 {
+				continue
+			}
+			if p.signs != nil {
+				for r := range rows {
+					e := amd64.GemmArgs{P1: unsafe.Add(g.Codes, uintptr(r)*g.CStride), Codes: unsafe.Add(codes, r*chunkBlocks*512), Blocks: nb}
+					call(p.signs, hide(&e))
+				}
+				g.Codes, g.CStride = codes, chunkBlocks*512
+			}
 			left := p.next(a, &g, t, step, b+nb)
-			p.columns(&g, rows, n, left)
+			p.tiles.columns(&g, rows, tiled, left)
 		}
 	}
 }
@@ -194,10 +220,10 @@ func (p *product) next(a *MatMulArgs, g *amd64.GemmArgs, t, step, b int) int {
 }
 
 // columns multiplies the expanded chunk with n activation rows and prefetches left bytes per tile row meanwhile.
-func (p *product) columns(g *amd64.GemmArgs, rows, n, left int) {
-	kernels := p.panels.one
+func (s *panelSet) columns(g *amd64.GemmArgs, rows, n, left int) {
+	kernels := s.one
 	if rows == 2 {
-		kernels = p.panels.wide
+		kernels = s.wide
 	}
 	x, y, next := g.X, g.Y, g.P1
 	for done, ahead := 0, 0; done < n; {
@@ -209,12 +235,12 @@ func (p *product) columns(g *amd64.GemmArgs, rows, n, left int) {
 		g.Ahead = 0
 		if ahead < left {
 			// As slowly as it may go to be done with all columns, at most what a kernel prefetches in a block.
-			g.Ahead = uintptr(min(p.panels.ahead(), pad64(max(1, left*k.cols/(g.Blocks*n)))))
+			g.Ahead = uintptr(min(s.ahead(), pad64(max(1, left*k.cols/(g.Blocks*n)))))
 			panels = min(panels, max(1, (left-ahead)/(int(g.Ahead)*g.Blocks)))
 		}
 		// Never a pointer past the last row: the collector would take it for one into the next object.
 		g.X, g.Y = unsafe.Add(x, uintptr(done)*g.XStride), unsafe.Add(y, uintptr(done)*g.YStride)
-		if p.panels.half {
+		if s.half {
 			h := *g
 			h.Codes, h.Scales, h.Y, h.Panels = unsafe.Add(g.Codes, 32), unsafe.Add(g.Scales, 32), unsafe.Add(g.Y, 32), panels
 			h.Ahead = 0

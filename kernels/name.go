@@ -18,7 +18,7 @@ import (
 //	             scales), the digit being the bits that the kernel allows for; s8s, s8m, s8g, s8n are signed
 //	activations  q8x or f32; codes for expand
 //	rows, columns  the block of outputs held in registers
-//	set          avx512vnni, avxvnni, avx2, sme2, i8mm, dotprod, scalar
+//	set          amxint8, avx512vnni, avxvnni, avx2, sme2, i8mm, dotprod, scalar
 type Name struct {
 	Op, Tile, Act string
 	Rows, Cols    int
@@ -47,7 +47,7 @@ func ParseName(s string) (Name, error) {
 		return Name{}, fmt.Errorf("%w: %q: no activations %q", ErrName, s, n.Act)
 	case !ok || err1 != nil || err2 != nil || n.Rows < 1 || n.Cols < 1:
 		return Name{}, fmt.Errorf("%w: %q: shape %q is not rows x columns", ErrName, s, f[k-2])
-	case !slices.Contains([]string{"avx512vnni", "avxvnni", "avx2", "sme2", "i8mm", "dotprod", "scalar"}, n.Set):
+	case !slices.Contains([]string{"amxint8", "avx512vnni", "avxvnni", "avx2", "sme2", "i8mm", "dotprod", "scalar"}, n.Set):
 		return Name{}, fmt.Errorf("%w: %q: no set %q", ErrName, s, n.Set)
 	}
 	if n.String() != s {

@@ -16,6 +16,8 @@ import (
 
 func fillProbe(set string, p *Probe) {
 	switch set {
+	case cpu.AMXINT8:
+		*p = Probe{set, func(b []byte) uint64 { return probeRead(b, amd64.Probe_read_avx512vnni) }, probeTiles}
 	case cpu.AVX512VNNI:
 		*p = Probe{set, func(b []byte) uint64 { return probeRead(b, amd64.Probe_read_avx512vnni) },
 			func(n int) int { return probeDot(n, 64, amd64.Probe_dot_avx512vnni) }}
@@ -35,6 +37,15 @@ func probeRead(b []byte, f func(*amd64.ProbeArgs)) uint64 {
 	}
 	f(&a)
 	return a.R
+}
+
+// probeTiles: a round is four products of full tiles.
+func probeTiles(n int) int {
+	if n < 1 {
+		return 0
+	}
+	amd64.Probe_dot_amxint8(&amd64.ProbeArgs{N: n})
+	return n * 4 * 16 * 16 * 64
 }
 
 // probeDot: a round is twelve vectors.
@@ -80,7 +91,11 @@ func promptKernel(l *tile.Layout, set string) string {
 	if p == nil {
 		return ""
 	}
-	k := slices.Concat(p.panels.wide, p.panels.one)[0]
+	s := p.panels
+	if p.tiles != nil {
+		s = p.tiles
+	}
+	k := slices.Concat(s.wide, s.one)[0]
 	name := runtime.FuncForPC(reflect.ValueOf(k.run).Pointer()).Name()
 	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 }

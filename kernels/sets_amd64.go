@@ -46,6 +46,7 @@ var sets = []struct {
 	products []product
 	floats   []floatProduct
 }{
+	{cpu.AMXINT8, tileProducts(slices.Concat(avx512Products, avx512Low, avx512Booked)), nil}, // floats fall to AVX-512
 	{cpu.AVX512VNNI, slices.Concat(avx512Products, avx512Low, avx512Booked), avx512Floats},
 	{cpu.AVXVNNI, slices.Concat(avxvnniProducts, avxvnniLow, avxvnniBooked), nil}, // VNNI has nothing for floats: they fall to AVX2
 	{cpu.AVX2, slices.Concat(avx2Products, avx2Low, avx2Booked), avx2Floats},

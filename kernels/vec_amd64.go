@@ -19,7 +19,7 @@ type wide bool
 func fillVec(set string, v *Vec) {
 	var w wide
 	switch set {
-	case cpu.AVX512VNNI:
+	case cpu.AMXINT8, cpu.AVX512VNNI:
 		w = true
 	case cpu.AVXVNNI, cpu.AVX2:
 	default:

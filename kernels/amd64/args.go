@@ -11,9 +11,10 @@ import "unsafe"
 //   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride
 //   - expand (weights to codes and float scales): P0, P1, Blocks, Codes, Scales
 //   - panel (product of expanded weights): Codes, Scales, CStride, SStride, Blocks, X, XStride, Panels (counted down), Y, YStride, Load;
-//     meanwhile it prefetches 128 bytes (of half a tile row: 64) a block from P1 on, of a second tile row from P1 + Stride on
+//     meanwhile it prefetches 128 bytes (of half a tile row: 64) a block from P1 on, of a second tile row from P1 + Stride on. Panels of tile
+//     registers leave Panels as it is and write to 8 KiB at P0, a multiple of 8 KiB
 type GemmArgs struct {
-	P0      unsafe.Pointer // stream 0 of the first tile row
+	P0      unsafe.Pointer // stream 0 of the first tile row; panel: scratch
 	P1      unsafe.Pointer // stream 1
 	Stride  uintptr        // bytes from a tile row to the next
 	Tiles   int            // tile rows

@@ -14,6 +14,7 @@ import (
 
 // The sets, best first.
 const (
+	AMXINT8    = "amxint8"    // x86-64: AMX with bytes, which the system must grant; all of avx512vnni
 	AVX512VNNI = "avx512vnni" // AVX-512 F, BW, VL, DQ, VBMI and VNNI, with the state enabled by the system; BMI2; all of AVX2
 	AVXVNNI    = "avxvnni"    // AVX2 and the VEX form of VPDPBUSD
 	AVX2       = "avx2"       // AVX2 with FMA and F16C
@@ -24,7 +25,9 @@ const (
 )
 
 // Sets lists all of them.
-func Sets() []string { return []string{AVX512VNNI, AVXVNNI, AVX2, SME2, I8MM, DotProd, Scalar} }
+func Sets() []string {
+	return []string{AMXINT8, AVX512VNNI, AVXVNNI, AVX2, SME2, I8MM, DotProd, Scalar}
+}
 
 // Env is the environment variable that restricts the sets: a comma-separated list of names.
 const Env = "JNS_KERNELS"
@@ -34,6 +37,9 @@ var ErrSet = errors.New("kernel set not available")
 
 // Available lists the sets of this machine and build, best first; the last is always Scalar.
 func Available() []string { return append(detect(), Scalar) }
+
+// Refused says why a set whose instructions the processor has is not among those of Available, by name; nil: there is none such.
+func Refused() map[string]string { return refused() }
 
 // Asked lists sets that this machine has but that run only where they are named; they go before those of Available.
 func Asked() []string { return asked() }

@@ -10,6 +10,9 @@ func detect() []string {
 	has := cpuid.CPU.Supports
 	avx2 := has(cpuid.AVX, cpuid.AVX2, cpuid.FMA3, cpuid.F16C)
 	if avx2 && has(cpuid.BMI2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512VL, cpuid.AVX512DQ, cpuid.AVX512VBMI, cpuid.AVX512VNNI, cpuid.GFNI) {
+		if has(cpuid.AMXTILE, cpuid.AMXINT8) && tiles() == nil {
+			sets = append(sets, AMXINT8)
+		}
 		sets = append(sets, AVX512VNNI)
 	}
 	if avx2 && has(cpuid.AVXVNNI) {
@@ -19,4 +22,14 @@ func detect() []string {
 		sets = append(sets, AVX2)
 	}
 	return sets
+}
+
+func refused() map[string]string {
+	if !cpuid.CPU.Supports(cpuid.AMXTILE, cpuid.AMXINT8) {
+		return nil
+	}
+	if err := tiles(); err != nil {
+		return map[string]string{AMXINT8: err.Error()}
+	}
+	return nil
 }

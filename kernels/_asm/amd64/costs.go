@@ -74,13 +74,16 @@ func costOf(kernel string, instructions int) (cost, bool, error) {
 	}
 	c := cost{kernel: string(unicode.ToLower(rune(kernel[0]))) + kernel[1:], instructions: instructions}
 	if m[1] == "Panel" { // codes and scales that were expanded before, 32 columns of them
-		forms := map[string]int{"u8s": 4, "u8m": 8, "u8g": 8, "u7n": 16}
+		forms := map[string]int{"u8s": 4, "u8m": 8, "u8g": 8, "u7n": 16, "s8s": 4, "s8m": 8}
 		scales, ok := forms[m[2]]
 		if !ok {
 			return cost{}, false, nil
 		}
 		c.weights = rows * 32
 		c.bytes = c.weights + rows*scales
+		if m[6] == amxint8.name { // its loop goes over an even block and an odd one
+			c.weights, c.bytes = 2*c.weights, 2*c.bytes
+		}
 		return c, true, nil
 	}
 	l, ok := tile.ByName(m[2])

@@ -90,6 +90,9 @@ func (s source) write(dir string) ([]cost, error) {
 			return nil, err
 		}
 	}
+	if text, err = encodeTiles(text); err != nil {
+		return nil, err
+	}
 	if err := os.WriteFile(filepath.Join(dir, s.name+"_amd64.s"), text, 0o644); err != nil {
 		return nil, err
 	}
