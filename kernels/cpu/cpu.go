@@ -14,7 +14,7 @@ import (
 
 // The sets, best first.
 const (
-	AMXINT8    = "amxint8"    // x86-64: AMX with bytes, which the system must grant; all of avx512vnni
+	AMXINT8    = "amxint8"    // x86-64: AMX with bytes, which the system must grant; all of avx512vnni. Only where it is named
 	AVX512VNNI = "avx512vnni" // AVX-512 F, BW, VL, DQ, VBMI and VNNI, with the state enabled by the system; BMI2; all of AVX2
 	AVXVNNI    = "avxvnni"    // AVX2 and the VEX form of VPDPBUSD
 	AVX2       = "avx2"       // AVX2 with FMA and F16C
@@ -38,7 +38,7 @@ var ErrSet = errors.New("kernel set not available")
 // Available lists the sets of this machine and build, best first; the last is always Scalar.
 func Available() []string { return append(detect(), Scalar) }
 
-// Refused says why a set whose instructions the processor has is not among those of Available, by name; nil: there is none such.
+// Refused says why a set whose instructions the processor has is not among those of Asked, by name; nil: there is none such.
 func Refused() map[string]string { return refused() }
 
 // Asked lists sets that this machine has but that run only where they are named; they go before those of Available.
