@@ -156,8 +156,17 @@ func (g *gen) gemvLow(f low, n int) {
 
 // aheadLow emits the prefetches for the line at disp of a stream that both streams would be as one: so the scales at the start of a tile row
 // are fetched too.
-func (g *gen) aheadLow(w *weights, disp int) {
-	g.ahead(func(d int) operand.Mem { return mem(w.few.next, d) }, disp, 1)
+func (g *gen) aheadLow(f low, w *weights, disp int) {
+	less := 0
+	if f.near != 0 && g.width == 64 {
+		less = prefetchNear - f.near
+	}
+	g.ahead(func(d int) operand.Mem {
+		if d-disp == prefetchNear {
+			d -= less
+		}
+		return mem(w.few.next, d)
+	}, disp, 1)
 }
 
 // lowBlock adds the products of one source block to acc[half][column].
@@ -169,7 +178,7 @@ func (g *gen) lowBlock(f low, w *weights, x columns, n int, halves []int, first 
 	steps := 8 / f.groups
 	ahead := func(item int) {
 		for want := (item + 1) * ((f.s0 + f.s1 + 63) / 64) / (f.subs * 8); first && line < want; line++ {
-			g.aheadLow(w, line*64)
+			g.aheadLow(f, w, line*64)
 		}
 	}
 	for j := range f.subs {

@@ -30,6 +30,8 @@ type low struct {
 	// together: both halves of the rows are done side by side where a vector is one half.
 	together bool
 	consts   func(w *weights)
+	// near, if set, is the distance of near prefetches with AVX-512 in place of prefetchNear.
+	near int
 	// short, if set, is used for one activation row where the set has it; terms emits a sub-block, shortConsts is consts for it.
 	short       *short
 	shortConsts func(w *weights)
