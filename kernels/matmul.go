@@ -34,6 +34,9 @@ func Resolve(name string) (string, error) {
 		name = cpu.AVX512VNNI
 	}
 	if have := all(); !slices.Contains(have, name) {
+		if why := cpu.Refused()[name]; why != "" {
+			return "", fmt.Errorf("%w: %s: %s; choose auto or one of %s", cpu.ErrSet, name, why, strings.Join(have, ", "))
+		}
 		return "", fmt.Errorf("%w: %q is not a set of this machine; choose auto or one of %s", cpu.ErrSet, name, strings.Join(have, ", "))
 	}
 	return name, nil
