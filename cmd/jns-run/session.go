@@ -40,9 +40,6 @@ type note struct {
 func openSession(c *cli.Command, e *engine.Engine) (_ *keptSession, err error) {
 	k := &keptSession{path: c.String("session")}
 	if k.path == "" {
-		if c.IsSet("session") { // by a variable of a shell that is not set, say
-			return nil, jnscli.Usagef("--session names no file")
-		}
 		k.Session = e.NewSession()
 		return k, nil
 	}
