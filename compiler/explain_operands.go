@@ -54,6 +54,7 @@ func operandsOf(p format.Params) operands {
 		o.weights = []uint32{p.Gate, p.Up, p.Down, p.GateScale, p.UpScale, p.DownScale, p.GateBias, p.UpBias, p.DownBias}
 		o.fuse(true, "gate · up, down, sum of the chosen")
 		o.fuse(p.Limit > 0, "limit")
+		o.fuse(p.GateCap > 0, "caps")
 		o.fuse(p.Residual != format.None, "residual")
 	case *format.SoftCapParams:
 		o.in, o.out = []uint32{p.X}, []uint32{p.X}

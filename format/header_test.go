@@ -56,14 +56,14 @@ func TestNumbersOnDiskNeverChange(t *testing.T) {
 	for i, name := range []string{"pinned", "layer", "expert", "rows", "aside"} {
 		require.Equal(t, name, format.Class(i+1).String())
 	}
-	for i, name := range []string{"rows", "norm", "quantize", "matmul", "rope", "kv_append", "attention", "activation", "element", "select", "route", "experts", "soft_cap", "slice", "temper", "conv", "scan", "delta", "head_matmul", "join", "mix", "affine", "wkv", "position", "xielu"} {
+	for i, name := range []string{"rows", "norm", "quantize", "matmul", "rope", "kv_append", "attention", "activation", "element", "select", "route", "experts", "soft_cap", "slice", "temper", "conv", "scan", "delta", "head_matmul", "join", "mix", "affine", "wkv", "position", "xielu", "retain"} {
 		k := format.OpKind(i + 1)
 		require.Equal(t, name, k.String())
 		require.Equal(t, k, format.NewParams(k).Kind())
-		newest := map[format.OpKind]uint16{format.OpExperts: 2}[k]
+		newest := map[format.OpKind]uint16{format.OpExperts: 3, format.OpRoute: 2, format.OpDelta: 2}[k]
 		require.Equal(t, max(1, newest), format.OpVersion(k))
 	}
-	require.Nil(t, format.NewParams(format.OpXIELU+1))
+	require.Nil(t, format.NewParams(format.OpRetain+1))
 	require.Equal(t, []any{1, 2, 3, 4}, []any{int(format.ElemF32), int(format.ElemQ8X), int(format.ElemRoute), int(format.ElemQ8X2)})
 	require.Equal(t, []any{128, 64, 4096, 65536, 1 << 20}, []any{format.TensorRecord, format.SlotRecord, format.SlotAlign, format.SectionAlign, format.ChunkSize})
 }

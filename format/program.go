@@ -336,6 +336,10 @@ type RouteParams struct {
 	Scale       float32
 	Groups      uint32
 	TopGroups   uint32
+
+	// Version 2. Share > 1, for RouteSoftmax without groups: the experts chosen are fewer, Experts/Share, each for so many numbers: what is written is a number divided by Share, and the weight
+	// that of the expert of that number.
+	Share uint32
 }
 
 // ExpertsParams: Out = Residual (or 0) + Σ over the row's route in rank order of weight · Down_e(act(Gate_e·In)·(Up_e·In)). Gate, Up and Down are expert
@@ -364,6 +368,9 @@ type ExpertsParams struct {
 	// Version 2. Limit > 0, which needs a gate: Up's product is cut to ±Limit, and act(Gate's) to at most Limit; where LimitIn, Gate's product is cut so before act instead.
 	Limit   float32
 	LimitIn bool
+
+	// Version 3. GateCap > 0, which needs a gate and excludes Limit: the hidden value is act(Gate's)·(GateCap·tanh(Gate's/GateCap))·Up's, and where UpCap > 0, Up's is UpCap·tanh(Up's/UpCap).
+	GateCap, UpCap float32
 }
 
 // SoftCapParams: X = Cap·tanh(X/Cap), in place.
@@ -453,6 +460,9 @@ type DeltaParams struct {
 	KeyDim, ValDim            uint32
 	Scale                     float32
 	Blocked                   bool
+
+	// Version 2. Bound ≠ 0: γ = exp(Bound·sigmoid(Rate·A[h]·(Alpha + Bias))) instead.
+	Bound, Rate float32
 }
 
 // MixParams: Out is Rows runs, run i = run i of A (0 if None) + Σ_j (Coef[i·Cols+j] + Offset[i·Cols+j]) · run j of B, which has Cols runs.

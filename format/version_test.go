@@ -33,7 +33,7 @@ func TestVersionsOfAnOperationHaveTheirOwnOperands(t *testing.T) {
 
 	_, err = format.EncodeProgram(program(1, 7))
 	require.ErrorIs(t, err, format.ErrCorrupt)
-	_, err = format.EncodeProgram(program(3, 7))
+	_, err = format.EncodeProgram(program(4, 7))
 	require.ErrorIs(t, err, format.ErrCorrupt)
 	// The version stands before the operands: say 1 where the operands are those of 2, and the reverse.
 	for _, b := range [][]byte{first, second} {

@@ -348,6 +348,15 @@ func (k *checker) output(b uint32, t *format.Tensor, rows uint64) error {
 	return nil
 }
 
+func finiteAndPositive(xs ...float32) bool {
+	for _, x := range xs {
+		if !format.Finite(x) || x < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func finite(xs ...float32) error {
 	for _, x := range xs {
 		if !format.Finite(x) {

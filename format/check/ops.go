@@ -395,6 +395,12 @@ func (k *checker) route(p *format.RouteParams, o *operands) error {
 		return err
 	}
 	k.experts[p.Out] = p.Experts
+	if p.Share != 0 {
+		if p.Share < 2 || p.Experts%p.Share != 0 || p.Func != format.RouteSoftmax || p.Groups != 1 {
+			return corrupt("%d numbers share an expert, of %d in %d groups, by function %d", p.Share, p.Experts, p.Groups, p.Func)
+		}
+		k.experts[p.Out] /= p.Share
+	}
 	o.read(p.In)
 	o.write(p.Out)
 	return nil
@@ -439,7 +445,9 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 		return corrupt("%d choices per row", top)
 	case p.Limit < 0 || p.LimitIn && p.Limit == 0 || p.Limit > 0 && p.Act == format.ActSwigluOAI:
 		return corrupt("a limit of %g", p.Limit)
-	case !gated && (p.Limit != 0 || p.Act == format.ActSwigluOAI || p.GateOut != format.None || p.GateScale != format.None || p.GateBias != format.None):
+	case !finiteAndPositive(p.GateCap, p.UpCap) || p.GateCap == 0 && p.UpCap != 0 || p.GateCap > 0 && (p.Limit > 0 || p.Act == format.ActSwigluOAI):
+		return corrupt("caps of %g and %g beside a limit of %g", p.GateCap, p.UpCap, p.Limit)
+	case !gated && (p.GateCap != 0 || p.Limit != 0 || p.Act == format.ActSwigluOAI || p.GateOut != format.None || p.GateScale != format.None || p.GateBias != format.None):
 		return corrupt("there is no gate, but something that needs one")
 	case !tiles(&up) || !tiles(&down):
 		return unsupported("tiles of %d and %d rows in experts", up.TileRows, down.TileRows)

@@ -99,7 +99,10 @@ func (k *checker) delta(p *format.DeltaParams, o *operands) error {
 	}
 	o.read(p.Q, p.K, p.V, p.Alpha, p.Beta)
 	o.write(p.Out)
-	return first(k.recurrent(p.State, heads, dk, dv), finite(p.Scale), k.buffer(p.Q, format.ElemF32, keys*dk), k.buffer(p.K, format.ElemF32, keys*dk),
+	if p.Bound == 0 && p.Rate != 0 || p.Bound > 0 {
+		return corrupt("decays between 1 and e^%g, rate %g", p.Bound, p.Rate)
+	}
+	return first(k.recurrent(p.State, heads, dk, dv), finite(p.Scale, p.Bound, p.Rate), k.buffer(p.Q, format.ElemF32, keys*dk), k.buffer(p.K, format.ElemF32, keys*dk),
 		k.buffer(p.V, format.ElemF32, heads*dv), k.buffer(p.Alpha, format.ElemF32, alpha), k.buffer(p.Beta, format.ElemF32, heads),
 		k.buffer(p.Out, format.ElemF32, heads*dv), k.vector(p.A, heads), k.optionalVector(p.Bias, alpha))
 }

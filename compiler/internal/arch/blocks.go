@@ -18,7 +18,7 @@ type Attn struct {
 
 	QKNorm    bool // RMS norms attn_q_norm, attn_k_norm of every head, all with one weight, before the rotation
 	RowNorm   bool // the same norms, of the whole row
-	LayerNorm bool // the same norms, layer norms of every head, each with its own weight; files may lack them
+	LayerNorm bool // the same norms, layer norms of every head, each with its own weight, and a bias if there is one; files may lack them
 	RowLayer  bool // the same norms, layer norms of the whole row, with a bias if there is one; files may lack them
 	OwnNorms  bool // RMS norms of every head, each with its own weight
 	LateNorm  bool // those norms come after the rotation
@@ -165,7 +165,11 @@ func (b *Builder) turned(x Value, name string, a Attn, heads, dim uint32) Value 
 		x = b.Norm(x, name)
 	case a.LayerNorm && b.Has(name):
 		w := b.VectorOf(name, uint64(dim), uint64(heads))
-		x = b.norm(x, format.NormLayer, w, nil, heads, true, b.LayerEps)
+		var bias *gguf.Tensor
+		if name = strings.TrimSuffix(name, ".weight") + ".bias"; b.Has(name) {
+			bias = b.VectorOf(name, uint64(dim), uint64(heads))
+		}
+		x = b.norm(x, format.NormLayer, w, bias, heads, true, b.LayerEps)
 	}
 	if !a.LateNorm {
 		rotate()

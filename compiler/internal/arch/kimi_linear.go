@@ -20,7 +20,7 @@ func kimiLinear(b *Builder) {
 	b.Layers(func(i int) {
 		y := b.Norm(x, "attn_norm.weight")
 		if b.KVHeads() == 0 {
-			y = b.kimiDelta(y, b.someHeads(), dim, taps)
+			y = b.kimiDelta(y, b.someHeads(), dim, taps, 0, 0)
 		} else {
 			y = b.LatentAttention(y, l)
 		}
@@ -30,7 +30,8 @@ func kimiLinear(b *Builder) {
 	b.Output(x, 1, 0)
 }
 
-func (b *Builder) kimiDelta(x Value, heads, dim, taps uint32) Value {
+// kimiDelta is a layer's delta rule. Where bound is not 0, a decay is e^(bound·sigmoid(rate·A·…)), where A is what the file gives; narrow matrices may be one wide one.
+func (b *Builder) kimiDelta(x Value, heads, dim, taps uint32, bound, rate float32) Value {
 	n := b.times(heads, dim)
 	var qkv [3]Value
 	whole := b.Has("attn_qkv.weight")
@@ -43,11 +44,23 @@ func (b *Builder) kimiDelta(x Value, heads, dim, taps uint32) Value {
 		}
 		qkv[i] = b.Conv(qkv[i], "ssm_conv1d_"+s, taps, format.ActSiLU)
 	}
-	decay := b.plain(b.plain(x, "ssm_f_a", dim), "ssm_f_b", n)
-	rate := b.plain(x, "ssm_beta", heads)
-	y := b.Delta(qkv[0], qkv[1], qkv[2], decay, rate, &format.DeltaParams{
+	decay := b.narrow(x, "ssm_f", dim, n)
+	beta := b.plain(x, "ssm_beta", heads)
+	y := b.Delta(qkv[0], qkv[1], qkv[2], decay, beta, &format.DeltaParams{
 		Heads: heads, KeyHeads: heads, KeyDim: dim, ValDim: dim, Scale: float32(1 / math.Sqrt(float64(dim))),
+		Bound: bound, Rate: rate,
 	})
-	gate := b.plain(b.plain(x, "ssm_g_a", dim), "ssm_g_b", n)
+	gate := b.narrow(x, "ssm_g", dim, n)
 	return b.plain(b.Activate(gate, b.HeadNorm(y, "ssm_norm.weight", heads), format.ActSigmoid), "attn_output", b.NEmbed)
+}
+
+// narrow is x through a narrow matrix and a wide one, or through a single one, which files name as the first or without an ending.
+func (b *Builder) narrow(x Value, name string, low, rows uint32) Value {
+	switch {
+	case b.Has(name + "_b.weight"):
+		return b.plain(b.plain(x, name+"_a", low), name+"_b", rows)
+	case b.Has(name + "_a.weight"):
+		return b.plain(x, name+"_a", rows)
+	}
+	return b.plain(x, name, rows)
 }

@@ -16,6 +16,8 @@ type Latent struct {
 	NeoX        bool   // it turns halves
 	Scale       float32
 	Temper      *format.TemperParams
+	Gate        uint8 // function of attn_gate's product, which multiplies the result, element by element or head by head; 0: no gate
+	Unscale     bool  // neither bias nor scale of the output matrix is used
 }
 
 // Latent reads the shape.
@@ -77,6 +79,12 @@ func (b *Builder) LatentAttention(x Value, l Latent) Value {
 		k, v := b.Slice(kv, 0, nope, nope+l.Val, heads*nope), b.Slice(kv, nope, l.Val, nope+l.Val, heads*l.Val)
 		q = b.Join(qNope, qRope, heads, false)
 		y = b.attend(b.tempered(q, l.Temper), b.Join(k, kRope, heads, true), v, heads, heads, l.Scale, 0)
+	}
+	if l.Gate != 0 && b.Has("attn_gate.weight") {
+		y = b.gated(x, y, l.Gate, heads)
+	}
+	if l.Unscale {
+		return b.plain(y, "attn_output", b.NEmbed)
 	}
 	return b.Linear(y, "attn_output", b.NEmbed)
 }

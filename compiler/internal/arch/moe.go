@@ -23,6 +23,10 @@ type Moe struct {
 
 	Limit, SharedLimit float32 // of the hidden values of experts and of the shared one, 0: none; see format.ExpertsParams
 	LimitIn            bool    // the gate is limited before its function
+	GateCap, UpCap     float32 // of the hidden values of experts; see format.ExpertsParams
+
+	Suffix string // of the tensors' names; "": _exps
+	Share  uint32 // so many of the router's numbers stand for one expert; 0: one
 }
 
 // minWeightSum is the least sum of chosen weights that is divided by: the smallest normal half, as llama.cpp has it.
@@ -47,39 +51,43 @@ func (b *Builder) Experts(x Value, m Moe) Value {
 		logits = b.Linear(x, "ffn_gate_inp", b.NExpert)
 	}
 	route := b.route(logits, m)
-	n := b.NExpert
+	n, suffix := b.NExpert/max(1, m.Share), m.Suffix
+	if suffix == "" {
+		suffix = "_exps"
+	}
 	w := make([]*gguf.Tensor, 9)
-	e := &format.ExpertsParams{Act: m.Act, WeightIn: m.WeightIn}
+	e := &format.ExpertsParams{Act: m.Act, WeightIn: m.WeightIn, GateCap: m.GateCap, UpCap: m.UpCap}
 	if m.Limit > 0 {
 		e.Limit, e.LimitIn = m.Limit, m.LimitIn
 	}
-	parts := []string{"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}
+	parts := []string{"ffn_gate" + suffix, "ffn_up" + suffix, "ffn_down" + suffix}
+	fused := "ffn_gate_up" + suffix
 	rows := []uint32{m.Width, m.Width, wide}
 	switch {
 	case m.Plain:
-		w[1] = b.expertTensor("ffn_up_exps.weight", 1, wide, m.Width)
-	case b.Has("ffn_gate_up_exps.weight"):
+		w[1] = b.expertTensor(n, parts[1]+".weight", 1, wide, m.Width)
+	case b.Has(fused + ".weight"):
 		e.Fused = true
-		w[0] = b.expertTensor("ffn_gate_up_exps.weight", 0, wide, 2*m.Width)
+		w[0] = b.expertTensor(n, fused+".weight", 0, wide, 2*m.Width)
 		w[1] = w[0]
 		if m.Width%16 != 0 {
 			b.unsupported("layer %d has experts of width %d in one tensor with their gates, which must be a multiple of 16", b.layer, m.Width)
 		}
 		for _, s := range []string{".bias", ".scale"} {
-			if b.Has("ffn_gate_up_exps" + s) {
-				b.unsupported("tensor %q: architecture %s is known here without it", b.Name("ffn_gate_up_exps"+s), b.g.Arch)
+			if b.Has(fused + s) {
+				b.unsupported("tensor %q: architecture %s is known here without it", b.Name(fused+s), b.g.Arch)
 			}
 		}
 		// A factor of both halves has the name of up's.
-		parts[0] = "ffn_up_exps"
+		parts[0] = parts[1]
 	default:
-		w[0] = b.expertTensor("ffn_gate_exps.weight", 0, wide, m.Width)
-		w[1] = b.expertTensor("ffn_up_exps.weight", 1, wide, m.Width)
+		w[0] = b.expertTensor(n, parts[0]+".weight", 0, wide, m.Width)
+		w[1] = b.expertTensor(n, parts[1]+".weight", 1, wide, m.Width)
 		if isFloat(w[0].Type) != isFloat(w[1].Type) {
 			b.unsupported("layer %d mixes float and quantised experts (%s gate, %s up)", b.layer, w[0].Type, w[1].Type)
 		}
 	}
-	w[2] = b.expertTensor("ffn_down_exps.weight", 2, m.Width, wide)
+	w[2] = b.expertTensor(n, parts[2]+".weight", 2, m.Width, wide)
 	for i, part := range parts {
 		if i == 0 && m.Plain {
 			continue
@@ -110,6 +118,9 @@ func (b *Builder) route(logits Value, m Moe) Value {
 	if p.Scale == 0 {
 		p.Scale = 1
 	}
+	if m.Share > 1 {
+		p.Share, p.Top = m.Share, min(p.Top, b.NExpert/m.Share)
+	}
 	if p.Top == 0 {
 		b.corrupt("layer %d has experts, but key %q says that it chooses none", b.layer, b.key("expert_used_count"))
 		p.Top = 1
@@ -130,8 +141,8 @@ func (b *Builder) route(logits Value, m Moe) Value {
 	return b.add(Node{Params: p, In: []Value{logits}, W: []*gguf.Tensor{bias}, Name: "route", Width: p.Top})
 }
 
-func (b *Builder) expertTensor(name string, part int, cols, rows uint32) *gguf.Tensor {
-	t := b.tensor(RoleExperts, name, uint64(cols), uint64(rows), uint64(b.NExpert))
+func (b *Builder) expertTensor(n uint32, name string, part int, cols, rows uint32) *gguf.Tensor {
+	t := b.tensor(RoleExperts, name, uint64(cols), uint64(rows), uint64(n))
 	if u := b.g.Uses[t]; u != nil {
 		u.Part = part
 	}

@@ -9,8 +9,6 @@ import (
 
 // missing says of architectures that llama.cpp knows and this compiler does not what they would need.
 var missing = map[string]string{
-	"bailingmoe3":      "a delta rule whose decay is a bounded sigmoid, beside latent attention",
-	"chameleon":        "norms after both parts that some sizes have and others not, and logits without image tokens",
 	"deepseek4":        "attention over compressed blocks of positions, hyper-connections and experts chosen by the root of a softplus",
 	"dflash":           "the hidden states of the model it drafts for; it is no model of its own",
 	"dots3note":        "latent attention in layers of two shapes and an indexer that chooses positions",
@@ -20,13 +18,10 @@ var missing = map[string]string{
 	"glm5-next":        "a delta rule whose decay is a bounded sigmoid, hyper-connections and an indexer over pooled keys",
 	"gptj":             "a graph that llama.cpp has not either",
 	"graniteswitch":    "adapters that tokens of the text switch on and off",
-	"grovemoe":         "a second set of experts, shared by groups of the first and chosen by the same router",
 	"hy_v4":            "hyper-connections and an indexer that chooses positions",
 	"jina-bert-v2":     "linear biases of the distance (ALiBi) to positions behind and before",
-	"kimi-k3":          "a delta rule whose decay is a bounded sigmoid, residuals that attend over earlier layers, and an activation of its own",
 	"llada":            "diffusion: it fills in a whole text in turns, and does not continue one token by token",
 	"llada-moe":        "diffusion: it fills in a whole text in turns, and does not continue one token by token",
-	"minimax-01":       "linear attention with a decay for every head (lightning attention)",
 	"pockettts":        "the flow network that turns its hidden states into speech; it gives no text",
 	"qwen3tts":         "a codec that turns its tokens into speech; it gives no text",
 	"qwen4exp":         "hyper-connections, embeddings of several tokens at once and an indexer that chooses positions",

@@ -41,11 +41,29 @@ func emit(g *graph, index map[*gguf.Tensor]uint32) *emitter {
 }
 
 func (e *emitter) add(p format.Params) {
-	version := uint16(1)
-	if x, ok := p.(*format.ExpertsParams); ok && x.Limit != 0 {
-		version = 2
+	e.ops = append(e.ops, format.Op{Kind: p.Kind(), Version: version(p), Params: p})
+}
+
+// version is the first that has all operands which are set.
+func version(p format.Params) uint16 {
+	switch x := p.(type) {
+	case *format.ExpertsParams:
+		if x.GateCap != 0 {
+			return 3
+		}
+		if x.Limit != 0 {
+			return 2
+		}
+	case *format.RouteParams:
+		if x.Share != 0 {
+			return 2
+		}
+	case *format.DeltaParams:
+		if x.Bound != 0 {
+			return 2
+		}
 	}
-	e.ops = append(e.ops, format.Op{Kind: p.Kind(), Version: version, Params: p})
+	return 1
 }
 
 // buf makes a buffer that the next operation writes or uses.

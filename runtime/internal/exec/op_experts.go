@@ -63,6 +63,11 @@ func (m *Model) bindRoute(p *format.RouteParams, selected bool) error {
 	for i := range m.picks.routes {
 		m.picks.routes[i].need(r.Experts, r.Top)
 	}
+	if p.Share > 1 {
+		for i := range m.work {
+			m.work[i].need(r.Experts)
+		}
+	}
 	g := m.bindGuess(p)
 	if g != nil {
 		if m.guessed == nil {
@@ -76,6 +81,9 @@ func (m *Model) bindRoute(p *format.RouteParams, selected bool) error {
 		k := &m.picks.routes[w.id]
 		ids, weights := k.ids[:r.Top], k.weights[:r.Top]
 		m.vec.Route(r, in.f32(row), ids, weights, &k.scratch)
+		if p.Share > 1 {
+			m.share(p, in.f32(row), ids, weights, w.scratch[:r.Experts])
+		}
 		c := out.choices(row)
 		for i := range c {
 			c[i] = choice{expert: ids[i], weight: weights[i]}
@@ -100,10 +108,15 @@ type experts struct {
 	weightIn       bool
 	limit          float32 // of gate and up, 0: none
 	limitIn        bool    // of the gate before its function
+	gateCap, upCap float32 // see capped
 }
 
 // gated makes g the function of the gate times up.
-func (e *experts) gated(m *Model, g, u []float32) {
+func (e *experts) gated(m *Model, g, u, scratch []float32) {
+	if e.gateCap > 0 {
+		e.capped(m, g, u, scratch[:len(g)])
+		return
+	}
 	if e.limit > 0 {
 		clamp(u, u, e.limit)
 		if e.limitIn {
@@ -160,6 +173,12 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 	}
 	e.width, e.weightIn = hidden, p.WeightIn
 	e.limit, e.limitIn = p.Limit, p.LimitIn
+	e.gateCap, e.upCap = p.GateCap, p.UpCap
+	if e.gateCap > 0 {
+		for i := range m.work {
+			m.work[i].need(e.upOut.len / e.top)
+		}
+	}
 	gates, ups, downs := adjust{m.vector(p.GateScale), m.vector(p.GateBias)}, adjust{m.vector(p.UpScale), m.vector(p.UpBias)}, adjust{m.vector(p.DownScale), m.vector(p.DownBias)}
 	for _, w := range []*weight{e.gate, e.up, e.down} {
 		if w == nil {
@@ -243,7 +262,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			ups.apply(m, u[:hidden], x)
 			if e.gateOut != nil {
 				gates.apply(m, g[:hidden], x)
-				e.gated(m, g, u)
+				e.gated(m, g, u, w.scratch)
 			} else {
 				m.vec.ActMul(g, g, nil, e.act)
 			}

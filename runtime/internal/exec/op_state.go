@@ -162,7 +162,11 @@ func (m *Model) bindDelta(p *format.DeltaParams) error {
 				m.vec.AddScaled(g, g, bias[h*each:(h+1)*each], 1)
 			}
 			for i, a := range g {
-				g[i] = kernels.Exp(float32(decay[h] * kernels.Softplus(a)))
+				if p.Bound != 0 {
+					g[i] = kernels.Exp(float32(p.Bound * kernels.Sigmoid(float32(float32(p.Rate*decay[h])*a))))
+				} else {
+					g[i] = kernels.Exp(float32(decay[h] * kernels.Softplus(a)))
+				}
 			}
 			m.vec.Scale(scaled, q.f32(r)[j*dk:(j+1)*dk], p.Scale)
 			m.vec.DeltaStep(m.numbers(r, state)[h*dk*dv:(h+1)*dk*dv], scaled, k.f32(r)[j*dk:(j+1)*dk], v.f32(r)[h*dv:(h+1)*dv], g,
