@@ -63,9 +63,9 @@ type state struct {
 	upper   reg.OpmaskVirtual // bytes 2 and 3 of every dword
 	pair    vec               // levels and signs of two planes
 	pairs   []operand.Op      // tables of codes for them
-	expands bool
-	floats  operand.Op // scales
-	shifts  [2][4]vec  // IQ1: by group of eight
+	expands bool              // weights are written out for a panel, which needs other tables
+	floats  operand.Op        // scales
+	shifts  [2][4]vec         // IQ1: by group of eight
 	signs   [2]vec
 	up      [2]vec // signs of the second half, two bits down; for magnitudes of the upper four bits, as low4 of the lower ones
 	low4    [2]vec

@@ -410,41 +410,27 @@ func (s *words) add(d *dot, i int, w, x vec, flush bool) {
 
 // sumPairs emits the integer sums of sub-block j by f.pair: two products instead of taking codes apart.
 func (g *gen) sumPairs(f low, w *weights, x columns, j, h, n int, ahead func(int)) []vec {
-	// As in sumGroup, two parts of few columns, if there are registers.
-	parts := 1
-	if n == 1 && g.width == 64 {
-		parts = 2
-	}
-	a, b := g.vecs(parts*n), g.vecs(parts*n)
+	a, b := g.vecs(n), g.vecs(n)
 	for c := range n {
 		// Thrice this less once this is 256 times the −Σq that a bias of 1 takes.
 		g.VPBROADCASTD(x.at(c, j*g.block(f.short)+tile.Q8XC), a[c])
 		g.move(a[c], b[c])
 	}
-	for i := n; i < parts*n; i++ {
-		g.zero(a[i])
-		g.zero(b[i])
-	}
 	for t := range 8 {
 		ahead(j*8 + t)
 		v, next := f.pair(w, j, t, h)
 		for c := range n {
-			i := t*parts/8*n + c
 			m := x.at(c, j*g.block(f.short)+t*4)
 			if g.width == 64 {
-				g.dpbusd(m, v, a[i])
-				g.dpbusd(m, next, b[i])
+				g.dpbusd(m, v, a[c])
+				g.dpbusd(m, next, b[c])
 				continue
 			}
 			r := g.vec()
 			g.VPBROADCASTD(m, r)
-			g.dpbusd(r, v, a[i])
-			g.dpbusd(r, next, b[i])
+			g.dpbusd(r, v, a[c])
+			g.dpbusd(r, next, b[c])
 		}
-	}
-	for i := n; i < parts*n; i++ {
-		g.VPADDD(a[i], a[i-n], a[i-n])
-		g.VPADDD(b[i], b[i-n], b[i-n])
 	}
 	for c := range n {
 		t := g.vec()
