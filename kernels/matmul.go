@@ -17,6 +17,12 @@ const RequireEnv = "JNS_REQUIRE_SETS"
 // Available lists the kernel sets of this machine and build, best first; the last is always "scalar".
 func Available() []string { return cpu.Available() }
 
+// Asked lists the sets that this machine has but that run only where they are named.
+func Asked() []string { return cpu.Asked() }
+
+// Refused says of sets that the processor has and that are not used why not.
+func Refused() map[string]string { return cpu.Refused() }
+
 // all adds the sets that must be named.
 func all() []string { return append(cpu.Asked(), cpu.Available()...) }
 

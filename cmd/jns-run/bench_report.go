@@ -189,6 +189,12 @@ func machine() map[string]any {
 			m[key] = s
 		}
 	}
+	if named := engine.NamedSets(); len(named) > 0 {
+		m["kernels_if_named"] = named
+	}
+	if refused := engine.RefusedSets(); len(refused) > 0 {
+		m["kernels_refused"] = refused
+	}
 	if c := caches(cacheDir); c != nil {
 		m["caches"] = c
 	}

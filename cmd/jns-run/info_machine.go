@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -41,6 +43,13 @@ func machineInfo(c *cli.Command) error {
 		line("features", "%s", p.Features)
 	}
 	line("kernel sets", "%s", strings.Join(engine.KernelSets(), ", "))
+	if named := engine.NamedSets(); len(named) > 0 {
+		line("if named", "%s", strings.Join(named, ", "))
+	}
+	refused := engine.RefusedSets()
+	for _, set := range slices.Sorted(maps.Keys(refused)) {
+		line("not used", "%s: %s", set, refused[set])
+	}
 	limit := fmt.Sprintf("%d of the machine's may be used", p.Affinity)
 	if p.Quota > 0 {
 		limit += fmt.Sprintf(", the control group pays for %d", p.Quota)

@@ -110,6 +110,10 @@ func (o Options) resolve(trained int) (Options, error) {
 // KernelSets names the kernel sets that this machine can run, best first.
 func KernelSets() []string { return kernels.Available() }
 
+// NamedSets are kernel sets of this machine that run only where they are named, and RefusedSets those that cannot run although the processor has them, with the reason.
+func NamedSets() []string            { return kernels.Asked() }
+func RefusedSets() map[string]string { return kernels.Refused() }
+
 // arenaShare: the arena may take one of so many parts of the available memory, keys and values the others. (The weights' pages are given up where memory is short.)
 const arenaShare = 4
 

@@ -92,8 +92,19 @@ func parse(args []string) (options, error) {
 		return o, err
 	}
 	o.firstRuns = 9
-	if quick {
-		o.pairs, o.reps, o.prompt, o.n, o.firstRuns = 3, 1, 128, 32, 3
+	if quick { // what is named beside it stays as it is named
+		named := map[string]bool{}
+		f.Visit(func(f *flag.Flag) { named[f.Name] = true })
+		for _, q := range []struct {
+			name  string
+			to    *int
+			value int
+		}{{"pairs", &o.pairs, 3}, {"reps", &o.reps, 1}, {"p", &o.prompt, 128}, {"n", &o.n, 32}} {
+			if !named[q.name] {
+				*q.to = q.value
+			}
+		}
+		o.firstRuns = 3
 	}
 	if o.json && o.markdown {
 		return o, fmt.Errorf("-json and -markdown exclude each other")

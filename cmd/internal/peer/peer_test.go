@@ -93,7 +93,11 @@ func TestFlagsNameTheRunsAndModelsAreFoundSmallestFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 4}, o.threads)
 	require.Equal(t, 3, o.pairs)
+	require.Equal(t, 128, o.prompt)
 	require.Equal(t, []string{filepath.Join(dir, "b.gguf"), filepath.Join(dir, "a.gguf")}, o.models)
+	o, err = parse([]string{"-models", dir, "-quick", "-p", "512"})
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 512, 32}, []int{o.pairs, o.prompt, o.n})
 	for _, bad := range [][]string{{"-threads", "0"}, {"-threads", "x"}, {"-pairs", "0"}, {"-models", filepath.Join(dir, "none")}} {
 		_, err := parse(bad)
 		require.Error(t, err, bad)
