@@ -123,7 +123,7 @@ agree: build ## error against the exact oracle, beside llama.cpp's; needs the re
 
 .PHONY: bench-peer
 bench-peer: build ## speed beside llama.cpp, alternating, same file, same threads; TYPES=all or Q8_0,IQ4_XS makes and measures SmolLM2 in these types, THIRD=PROGRAM alternates a third
-	go run ./cmd/internal/peer $(if $(TYPES),-quick -types "$(TYPES)" "$(MODELS)/SmolLM2-135M-Instruct-Q4_1.gguf",-models "$(MODELS)") $(if $(THIRD),-third "$(THIRD)")
+	go run ./cmd/internal/peer $(if $(TYPES),-speed -markdown -pairs 3 -reps 1 -n 64 -types "$(TYPES)" "$(MODELS)/SmolLM2-135M-Instruct-Q4_1.gguf",-models "$(MODELS)") $(if $(THIRD),-third "$(THIRD)")
 
 .PHONY: clean
 clean: ## remove what was built
