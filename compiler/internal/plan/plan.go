@@ -238,30 +238,36 @@ func (p *planner) dense(c format.Class) {
 	}
 }
 
-// experts gives each expert of each layer one slot with its gate, up and down back to back.
+// experts gives each expert of each layer one slot with its gate, up and down back to back. A layer may have a second set, of another number of experts: its slots are numbered on.
 func (p *planner) experts() {
-	groups := map[int][]int{}
-	var layers []int
-	for _, i := range p.of(format.ClassExpert) {
-		l := p.items[i].Layer
-		if groups[l] == nil {
-			layers = append(layers, l)
-		}
-		groups[l] = append(groups[l], i)
+	type set struct {
+		layer int
+		count uint64
 	}
-	for _, l := range layers {
-		group := groups[l]
+	groups := map[set][]int{}
+	var sets []set
+	for _, i := range p.of(format.ClassExpert) {
+		s := set{p.items[i].Layer, p.plan.Tensors[i].Count}
+		if groups[s] == nil {
+			sets = append(sets, s)
+		}
+		groups[s] = append(groups[s], i)
+	}
+	first := map[int]uint64{}
+	for _, s := range sets {
+		group := groups[s]
 		slices.SortStableFunc(group, func(a, b int) int { return cmp.Compare(p.items[a].Part, p.items[b].Part) })
-		end, count := uint64(0), p.plan.Tensors[group[0]].Count
+		end := uint64(0)
 		for _, i := range group {
 			t := &p.plan.Tensors[i]
 			t.SlotOffset = align64(end)
-			t.FirstSlot, t.Slots, t.RowsPerSlot = uint32(len(p.plan.Slots)), uint32(count), t.Rows
+			t.FirstSlot, t.Slots, t.RowsPerSlot = uint32(len(p.plan.Slots)), uint32(s.count), t.Rows
 			end = t.SlotOffset + t.PartBytes(0)
 		}
-		for e := range count {
-			p.slot(format.ClassExpert, l, uint32(e), end)
+		for e := range s.count {
+			p.slot(format.ClassExpert, s.layer, uint32(first[s.layer]+e), end)
 		}
+		first[s.layer] += s.count
 	}
 }
 

@@ -92,6 +92,26 @@ func TestExpertsOfALayerShareSlots(t *testing.T) {
 	}
 }
 
+// A layer may have a second set of fewer experts: it has slots of its own, whose numbers are no other's of the layer.
+func TestASecondSetOfExpertsHasSlotsOfItsOwn(t *testing.T) {
+	items := []Item{item("up", gguf.TypeQ4_0, UseExperts, 1, 32, 64, 4), item("down", gguf.TypeQ8_0, UseExperts, 2, 64, 32, 4), item("up2", gguf.TypeQ8_0, UseExperts, 3, 32, 64, 2), item("down2", gguf.TypeQ8_0, UseExperts, 4, 64, 32, 2)}
+	for i, part := range []int{1, 2, 1, 2} {
+		items[i].Part, items[i].Layer = part, 7
+	}
+	p, err := Make(items, target(t, ""))
+	require.NoError(t, err)
+	require.Len(t, p.Slots, 6)
+	for i, x := range p.Tensors {
+		require.Equal(t, []uint32{0, 0, 4, 4}[i], x.FirstSlot)
+		require.Equal(t, []uint32{4, 4, 2, 2}[i], x.Slots)
+	}
+	require.Equal(t, p.Tensors[2].PartBytes(0), p.Tensors[3].SlotOffset)
+	for e, s := range p.Slots {
+		require.Equal(t, uint32(e), s.Expert)
+		require.Equal(t, p.Tensors[1+e/4*2].SlotOffset+p.Tensors[1+e/4*2].PartBytes(0), s.Length)
+	}
+}
+
 func TestPlansDoNotDependOnTheSourceOrderOfSlots(t *testing.T) {
 	items := []Item{}
 	for i := range 20 {
