@@ -38,6 +38,7 @@ type form struct {
 	gate      func(float64) float64                     // of attn_gate's product, which multiplies attention's result, by heads if it has so many numbers
 	rowLayer  bool                                      // layer norms of the whole query and key rows, with biases
 	ownNorms  bool                                      // every head has its own norm weights
+	centred   bool                                      // and these norms are layer norms with biases
 	start     func(r *reference, x []float64) []float64 // what becomes of the embedding
 	whole     func(r *reference, token, pos int) []float64
 }
@@ -409,10 +410,14 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 				h = r.rotate(h, l, pos)
 			}
 			if w := r.get(p + name); w != nil && !whole {
+				var bias []float64
 				if r.ownNorms {
 					w = w[at : at+dim]
 				}
-				h = norm(h, w, nil, false)
+				if r.centred {
+					bias = r.get(p + strings.TrimSuffix(name, ".weight") + ".bias")[at : at+dim]
+				}
+				h = norm(h, w, bias, r.centred)
 			}
 			at += dim
 			if !r.lateNorm {
