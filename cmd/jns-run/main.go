@@ -24,7 +24,7 @@ var classes = jnscli.Classes{
 	{Code: jnscli.ExitVerify, Sentinels: []error{errEvidence}},
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace, errNoEvidence, engine.ErrSessionFile}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate, engine.ErrSessionModel,
-		engine.ErrSessionVersion, engine.ErrNoEmbed, engine.ErrNoLogits, engine.ErrNoScores}},
+		engine.ErrSessionVersion, engine.ErrTraceVersion, engine.ErrNoEmbed, engine.ErrNoLogits, engine.ErrNoScores}},
 }
 
 func main() {

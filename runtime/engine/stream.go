@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"jns/format"
+	"jns/format/routing"
 	"jns/runtime/internal/exec"
 	"jns/runtime/internal/expert"
 	"jns/runtime/internal/kv"
@@ -223,7 +224,7 @@ func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error)
 		c.Verify = e.checkSlot
 	}
 	if o.Record != nil {
-		s.trace = expert.NewTraceWriter(o.Record, expert.TraceSlots(places))
+		s.trace = routing.NewWriter(o.Record, e.c.Root(), expert.TraceSlots(places))
 		c.Trace = s.trace
 	}
 	if s.cache, err = expert.New(c); err != nil {

@@ -3,11 +3,15 @@ package engine
 import (
 	"io"
 
+	"jns/format/routing"
 	"jns/runtime/internal/expert"
 )
 
-// ErrTrace is wrapped by errors about routing traces that cannot be used.
-var ErrTrace = expert.ErrTrace
+// Errors about routing traces wrap one of these.
+var (
+	ErrTrace        = routing.ErrTrace
+	ErrTraceVersion = routing.ErrVersion
+)
 
 // Trace is a recorded routing: which experts each pass used.
 type Trace struct{ t *expert.Trace }
@@ -15,7 +19,7 @@ type Trace struct{ t *expert.Trace }
 // Replayed is what a policy would have read.
 type Replayed = expert.Replayed
 
-// ReadTrace reads what --record-routing wrote. Errors wrap ErrTrace.
+// ReadTrace reads what --record-routing wrote. Errors wrap ErrTrace or ErrTraceVersion.
 func ReadTrace(r io.Reader) (*Trace, error) {
 	t, err := expert.ReadTrace(r)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 type Heat struct {
 	Experts int
 	Layers  []int32    // that have experts, ascending
-	Tokens  [][]uint64 // by layer, by expert
+	Tokens  [][]uint64 // by layer, by expert of the layer
 }
 
 // Heat gives the use of every expert.
@@ -21,12 +21,10 @@ func (t *Trace) Heat() *Heat {
 	for _, s := range t.Slots {
 		if _, ok := row[s.Layer]; !ok {
 			row[s.Layer] = len(h.Layers)
-			h.Layers = append(h.Layers, s.Layer)
+			h.Layers, h.Tokens = append(h.Layers, s.Layer), append(h.Tokens, nil)
 		}
 		h.Experts = max(h.Experts, int(s.Expert)+1)
-	}
-	for range h.Layers {
-		h.Tokens = append(h.Tokens, make([]uint64, h.Experts))
+		h.Tokens[row[s.Layer]] = append(h.Tokens[row[s.Layer]], 0) // a trace lists the experts of a layer in order
 	}
 	for _, u := range t.Turns {
 		for i, s := range u.Slots {
