@@ -37,6 +37,10 @@ func operandsOf(p format.Params) operands {
 	case *format.AttentionParams:
 		o.in, o.weights, o.out, o.state = []uint32{p.Q}, []uint32{p.Sinks}, []uint32{p.Out}, p.State
 		o.fuse(p.SoftCap != 0, "soft cap")
+		o.fuse(len(p.Slopes)+len(p.Edges) > 0, "bias of distance")
+		if len(p.Edges) > 0 {
+			o.weights = append(o.weights, p.Bias)
+		}
 	case *format.ActivationParams:
 		o.in, o.out = []uint32{p.Gate, p.Up}, []uint32{p.Out, p.Q}
 		o.fuse(p.Up != format.None, "gate · up")

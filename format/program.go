@@ -250,6 +250,13 @@ type AttentionParams struct {
 	Reach uint32
 	// Chunked: the state's window does not slide: a row sees positions from the last multiple of Window on.
 	Chunked bool
+
+	// Version 2, in which scores are Scale·(q·k + β), β falling with the distance d between row and position, or looked up by it. Slopes: β = −Slopes[h]·d; Bias is None. Edges: β =
+	// Bias[bucket·Heads + h], a vector of Heads numbers for each bucket; the bucket is the last i with Edges[i] ≤ d, and Later + i for positions behind the row's.
+	Slopes []float32
+	Edges  []uint32 // ascending from 0
+	Later  uint32   // 0 or len(Edges): there are as many buckets again
+	Bias   uint32
 }
 
 // Activation functions.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/fxamacker/cbor/v2"
@@ -117,7 +118,7 @@ func OpVersion(k OpKind) uint16 {
 
 // shorter gives the number of operands of the versions before the newest, of operations that have several: a version adds operands behind those of the one before, and
 // what an older version does not have is zero.
-var shorter = map[OpKind][]int{OpRoute: {11}, OpExperts: {21, 23}, OpDelta: {15}}
+var shorter = map[OpKind][]int{OpAttention: {10}, OpRoute: {11}, OpExperts: {21, 23}, OpDelta: {15}}
 
 // encodeParams gives the operands as an operation's version has them.
 func encodeParams(o Op) (cbor.RawMessage, error) {
@@ -152,6 +153,13 @@ func decodeParams(o wireOp, p Params) error {
 		if b, err = encodeCBOR(append(have, none[len(have):]...)); err != nil {
 			return err
 		}
+		if err := decodeCBOR(b, p); err != nil {
+			return err
+		}
+		for v, i := reflect.ValueOf(p).Elem(), 1+len(have); i < v.NumField(); i++ {
+			v.Field(i).SetZero() // no empty list where there is none
+		}
+		return nil
 	}
 	return decodeCBOR(b, p)
 }

@@ -103,6 +103,10 @@ func operandText(b *strings.Builder, p *Program, tensors Tensors, k OpKind, v re
 			fmt.Fprintf(b, " %s=%d values", strings.ToLower(name), len(fs))
 			continue
 		}
+		if ns, ok := f.Interface().([]uint32); ok {
+			fmt.Fprintf(b, " %s=%d values", strings.ToLower(name), len(ns))
+			continue
+		}
 		if f.Kind() == reflect.Slice {
 			for j := range f.Len() {
 				b.WriteString(" {")
@@ -133,7 +137,7 @@ func operand(p *Program, tensors Tensors, k OpKind, name string, f reflect.Value
 		return fmt.Sprintf("#%d", n)
 	}
 	switch name {
-	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Dim", "Offset", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Cols", "Width", "Stride", "Step", "Reach":
+	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Dim", "Offset", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Cols", "Width", "Stride", "Step", "Reach", "Later":
 		return fmt.Sprint(n)
 	}
 	return bufferText(p, n)

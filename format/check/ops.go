@@ -286,6 +286,9 @@ func (k *checker) attention(p *format.AttentionParams, o *operands) error {
 	if p.Heads == 0 || p.Heads > MaxHeads || p.Heads%s.KVHeads != 0 || p.SoftCap < 0 {
 		return corrupt("%d heads over %d heads of keys, soft cap %g", p.Heads, s.KVHeads, p.SoftCap)
 	}
+	if err := k.distances(p); err != nil {
+		return err
+	}
 	if p.All && s.Window != 0 || !p.All && p.Reach != 0 || p.Chunked && s.Window == 0 {
 		return corrupt("a window of %d and a reach of %d", s.Window, p.Reach)
 	}

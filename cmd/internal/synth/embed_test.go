@@ -40,6 +40,8 @@ type encoder struct {
 	all   bool // later positions are seen
 	reach func(layer int) int
 	pool  func(h [][]float64) []float64
+
+	layers func(r *reference, x [][]float64) [][]float64 // what becomes of the tokens' embeddings, where that is all its own
 }
 
 func first(h [][]float64) []float64 { return h[0] }
@@ -59,6 +61,11 @@ func (e encoder) embed(m *model, tokens []int32) []float64 {
 	x := make([][]float64, len(tokens))
 	for i, t := range tokens {
 		x[i] = r.get("token_embd.weight")[int(t)*d : int(t+1)*d]
+	}
+	if e.layers != nil {
+		return e.pool(e.layers(r, x))
+	}
+	for i := range tokens {
 		if e.after {
 			x[i] = add(x[i], r.get("token_types.weight")[:d])
 			if p := r.get("position_embd.weight"); p != nil {

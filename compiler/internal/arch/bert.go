@@ -22,24 +22,14 @@ func bert(b *Builder) {
 	} else {
 		b.refuse("expert_count")
 	}
-	a, f := Attn{Rope: NoRope, All: true}, FFN{Act: format.ActGELU, Plain: true, Unscale: true}
+	a, f := Attn{Rope: NoRope, All: true, RowLayer: true}, FFN{Act: format.ActGELU, Plain: true, Unscale: true}
 	if !learned {
 		a.Rope, a.NeoX = b.RopeTable(b.Rotation()), true
 	}
 	if b.g.Arch == "nomic-bert" {
 		f.Act, f.Plain = format.ActSiLU, false
 	}
-	x := b.Embed(1)
-	if t := b.find("token_types.weight"); t != nil {
-		rows := uint64(1)
-		if len(t.Dims) == 2 {
-			rows = t.Dims[1]
-		}
-		t = b.tensor(RoleRows, "token_types.weight", uint64(b.NEmbed), rows)
-		b.checkWeight(t)
-		// All tokens are of the first type.
-		x = b.Add(x, b.add(Node{Params: &format.RowsParams{Scale: 1, By: format.ByNothing}, W: []*gguf.Tensor{t}, Name: "token_type", Width: b.NEmbed}))
-	}
+	x := b.typed(b.Embed(1))
 	if learned {
 		x = b.Add(x, b.Positions())
 	}
@@ -56,4 +46,19 @@ func bert(b *Builder) {
 		x = b.LayerNorm(b.Add(y, x), "layer_output_norm")
 	})
 	b.hidden(x)
+}
+
+// typed adds what stands for the first type of tokens, which all are of, if the file has types.
+func (b *Builder) typed(x Value) Value {
+	t := b.find("token_types.weight")
+	if t == nil {
+		return x
+	}
+	rows := uint64(1)
+	if len(t.Dims) == 2 {
+		rows = t.Dims[1]
+	}
+	t = b.tensor(RoleRows, "token_types.weight", uint64(b.NEmbed), rows)
+	b.checkWeight(t)
+	return b.Add(x, b.add(Node{Params: &format.RowsParams{Scale: 1, By: format.ByNothing}, W: []*gguf.Tensor{t}, Name: "token_type", Width: b.NEmbed}))
 }

@@ -41,6 +41,8 @@ type Attn struct {
 	Chunked  bool    // the window does not slide: positions from its last multiple on
 	NoBias   bool    // the bias of attn_output is not used
 	Sinks    bool    // attn_sinks, a logit without a value for every head
+	Distance         // what scores change by with the distance
+	Last     string  // name of the output matrix; "": attn_output
 }
 
 // NoRope is the rope table of a layer without rotation.
@@ -97,7 +99,7 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 	if a.Sinks {
 		sinks = b.Vector("attn_sinks.weight", heads)
 	}
-	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{sinks}, Name: "attn", Width: heads * val})
+	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{sinks, b.distance(p, a.Distance)}, Name: "attn", Width: heads * val})
 	if a.Gate != 0 {
 		y = b.gated(x, y, a.Gate, heads)
 	}
@@ -108,7 +110,10 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 	if a.SubNorm != "" {
 		y = b.Norm(y, a.SubNorm)
 	}
-	return b.linear(y, "attn_output", b.NEmbed, !a.Unscale)
+	if a.Last == "" {
+		a.Last = "attn_output"
+	}
+	return b.linear(y, a.Last, b.NEmbed, !a.Unscale)
 }
 
 // qkv makes queries, keys and values, from a matrix each or from ranges of the rows of attn_qkv. Keys and values are NoValue in a layer that shares those of

@@ -20,6 +20,7 @@ type Builder struct {
 	set   *gguf.Set
 	g     *Graph
 	layer int
+	stack string // what stands before the names of layers' tensors, where a file has several stacks
 	errs  []error
 	order int
 	ropes map[string]int // index of the table of a rotation already computed
@@ -128,7 +129,7 @@ func (b *Builder) use(r Role, reason string) *Use {
 }
 
 // Name is the name of a tensor of the current layer.
-func (b *Builder) Name(s string) string { return fmt.Sprintf("blk.%d.%s", b.layer, s) }
+func (b *Builder) Name(s string) string { return fmt.Sprintf("%sblk.%d.%s", b.stack, b.layer, s) }
 
 // Layers calls f for every layer in turn; tensor names given to the methods below then belong to that layer.
 func (b *Builder) Layers(f func(i int)) {

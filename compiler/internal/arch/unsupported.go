@@ -19,7 +19,6 @@ var missing = map[string]string{
 	"gptj":             "a graph that llama.cpp has not either",
 	"graniteswitch":    "adapters that tokens of the text switch on and off",
 	"hy_v4":            "hyper-connections and an indexer that chooses positions",
-	"jina-bert-v2":     "linear biases of the distance (ALiBi) to positions behind and before",
 	"llada":            "diffusion: it fills in a whole text in turns, and does not continue one token by token",
 	"llada-moe":        "diffusion: it fills in a whole text in turns, and does not continue one token by token",
 	"pockettts":        "the flow network that turns its hidden states into speech; it gives no text",
@@ -27,7 +26,6 @@ var missing = map[string]string{
 	"qwen4exp":         "hyper-connections, embeddings of several tokens at once and an indexer that chooses positions",
 	"rnd1":             "diffusion: it fills in a whole text in turns, and does not continue one token by token",
 	"t5":               "an encoder beside the decoder, attention from one to the other, and biases of relative positions in buckets",
-	"t5encoder":        "biases of relative positions in buckets",
 	"wavtokenizer-dec": "convolutions over audio; it gives no text",
 }
 

@@ -54,6 +54,10 @@ func version(p format.Params) uint16 {
 		if x.Limit != 0 {
 			return 2
 		}
+	case *format.AttentionParams:
+		if len(x.Slopes)+len(x.Edges) > 0 {
+			return 2
+		}
 	case *format.RouteParams:
 		if x.Share != 0 {
 			return 2
@@ -167,6 +171,9 @@ func (e *emitter) node(n *node) {
 	case *format.AttentionParams:
 		q := *p
 		q.Q, q.Sinks, q.Out = e.read(n.in[0]), e.weight(n.w, 0), e.result(n, nil)
+		if version(&q) > 1 {
+			q.Bias = e.weight(n.w, 1)
+		}
 		e.add(&q)
 		e.quantise(n)
 	case *format.ActivationParams:

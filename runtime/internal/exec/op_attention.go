@@ -97,7 +97,10 @@ type attendScratch struct {
 	m, l    []float32
 	lo, hi  [kernels.AttendMax]int // positions seen by each query: lo ≤ p < hi
 	k, v    []byte                 // pages of halves, made of eight bits
-	parts   []byte                 // of a span, see kernels.JoinArgs; nil where one worker is alone
+	keys    []byte                 // a page of keys with the unit matrix behind, see distances
+	pos     [kernels.AttendMax]int // of each query: its position and head, where scores depend on the distance
+	head    [kernels.AttendMax]int
+	parts   []byte // of a span, see kernels.JoinArgs; nil where one worker is alone
 }
 
 // attention is a bound attention operation.
@@ -112,12 +115,16 @@ type attention struct {
 	chunked    bool
 	all        bool
 	reach      int
+	dist       *distances // nil: scores do not depend on the distance
 }
 
 func (m *Model) bindAttention(p *format.AttentionParams) error {
 	a := &attention{m: m, q: m.buf(p.Q), out: m.buf(p.Out), state: int(p.State), shape: m.store.Shape(int(p.State)),
 		scale: p.Scale, cap: p.SoftCap, sinks: m.vector(p.Sinks), all: p.All, reach: int(p.Reach)}
 	a.chunked = p.Chunked
+	if len(p.Slopes)+len(p.Edges) > 0 {
+		a.dist = m.newDistances(p)
+	}
 	a.group = int(p.Heads) / a.shape.KVHeads
 	ov := a.ov()
 	for i := range m.work {
@@ -132,7 +139,10 @@ func (m *Model) bindAttention(p *format.AttentionParams) error {
 		if n := 2 * kv.Chunk * a.shape.ValDim; a.shape.Eight && len(s.v) < n {
 			s.v = aligned(n)
 		}
-		if n := kernels.AttendMax * a.shape.KeyDim; len(s.q) < n {
+		if n := 2 * kv.Chunk * a.width(); a.dist != nil && len(s.keys) < n {
+			s.keys = aligned(n)
+		}
+		if n := kernels.AttendMax * a.width(); len(s.q) < n {
 			s.q = alignedF32(n)
 		}
 		if n := kernels.AttendMax * ov; len(s.o) < n {
@@ -151,6 +161,14 @@ func (m *Model) bindAttention(p *format.AttentionParams) error {
 
 // ov is the distance between rows of values in scratch memory.
 func (a *attention) ov() int { return (a.shape.ValDim + 15) &^ 15 }
+
+// width is that of a query's head as the kernel sees it.
+func (a *attention) width() int {
+	if a.dist != nil {
+		return a.shape.KeyDim + kv.Chunk
+	}
+	return a.shape.KeyDim
+}
 
 // run hands out pieces. A query's bits depend neither on its companions nor on how its pages are parted.
 func (a *attention) run(w *worker, next *sched.Counter) {
@@ -221,11 +239,11 @@ func (a *attention) sees(r *Row) (lo, hi int) {
 // ask makes the queries of rows r0 … r1-1 (of one session) and query heads h0 … h1-1 those of the worker, and gives the positions that any of them sees.
 func (a *attention) ask(w *worker, r0, r1, h0, h1 int) (first, last int) {
 	m, s := a.m, &w.attend
-	d := a.shape.KeyDim
+	d, width := a.shape.KeyDim, a.width()
 	g := &s.args
 	*g = kernels.AttendArgs{}
-	g.D, g.DV, g.Scale, g.Cap = d, a.shape.ValDim, a.scale, a.cap
-	g.Q, g.QStride = unsafe.Pointer(unsafe.SliceData(s.q)), uintptr(4*d)
+	g.D, g.DV, g.Scale, g.Cap = width, a.shape.ValDim, a.scale, a.cap
+	g.Q, g.QStride = unsafe.Pointer(unsafe.SliceData(s.q)), uintptr(4*width)
 	g.OStride = uintptr(4 * a.ov())
 	g.S = unsafe.Pointer(unsafe.SliceData(s.s))
 	first = math.MaxInt
@@ -234,8 +252,9 @@ func (a *attention) ask(w *worker, r0, r1, h0, h1 int) (first, last int) {
 		lo, hi := a.sees(&m.batch[r])
 		first, last = min(first, lo), max(last, hi)
 		for h := h0; h < h1; h++ {
-			copy(s.q[g.N*d:(g.N+1)*d], q[h*d:(h+1)*d])
+			copy(s.q[g.N*width:], q[h*d:(h+1)*d])
 			s.lo[g.N], s.hi[g.N] = lo, hi
+			s.pos[g.N], s.head[g.N] = m.batch[r].Pos, h
 			g.N++
 		}
 	}
@@ -300,9 +319,12 @@ func (a *attention) page(w *worker, cache *kv.Cache, kvHead, page int, next plac
 	}
 	if a.shape.Eight {
 		k, v := unsafe.Pointer(unsafe.SliceData(s.k)), unsafe.Pointer(unsafe.SliceData(s.v))
-		m.vec.ExpandK8(k, g.K, g.D)
+		m.vec.ExpandK8(k, g.K, a.shape.KeyDim)
 		m.vec.ExpandV8(v, g.V, g.DV)
 		g.K, g.V = k, v
+	}
+	if a.dist != nil {
+		a.dist.apply(s, a.shape.KeyDim, p0)
 	}
 	m.vec.Attend(g)
 }

@@ -23,6 +23,9 @@ func weightsOf(p format.Params) []uint32 {
 		}
 	case *format.AttentionParams:
 		add(p.Sinks)
+		if len(p.Edges) > 0 {
+			add(p.Bias)
+		}
 	case *format.RouteParams:
 		add(p.Bias)
 	case *format.ExpertsParams:
