@@ -1,8 +1,10 @@
 package format_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,6 +106,10 @@ func FuzzTablesEncodeAsDecoded(f *testing.F) {
 	m, l := formattest.Tiny(true)
 	_, _, s := parts(m)
 	f.Add(s(format.SectionNames), s(format.SectionTensors), s(format.SectionSlots))
+	other, _, err := ordered(f, backwards, nil)
+	require.NoError(f, err)
+	_, _, o := parts(other)
+	f.Add(o(format.SectionNames), o(format.SectionTensors), o(format.SectionSlots))
 	f.Fuzz(func(t *testing.T, names, tensors, slots []byte) {
 		st, err := format.DecodeSlots(slots, l.Sections)
 		if err != nil {
@@ -115,6 +121,10 @@ func FuzzTablesEncodeAsDecoded(f *testing.F) {
 			list[i] = st.At(i)
 		}
 		require.Equal(t, slots, format.EncodeSlots(list))
+		slices.SortFunc(list, func(a, b format.Slot) int { return cmp.Compare(a.Offset, b.Offset) })
+		for i := 1; i < len(list); i++ {
+			require.GreaterOrEqual(t, list[i].Offset, list[i-1].Offset+list[i-1].Length)
+		}
 		tt, err := format.DecodeTensors(names, tensors, st)
 		if err != nil {
 			require.True(t, known(err))

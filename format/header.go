@@ -11,11 +11,25 @@ import (
 // ends; nothing that begins with a capital J is ours (see foreignMagic).
 var Magic = [8]byte{0x89, 'j', 'n', 's', 'c', '\r', '\n', 0x1a}
 
-// Version of the format that this package writes. It reads every version from 1.0 to this one.
+// Version of the format that this package reads, from 1.0 on. It writes the least that says what there is to say, so that older readers read what they can.
 const (
 	VersionMajor = 1
-	VersionMinor = 0 // 1.0: first version
+	VersionMinor = MinorOrder
 )
+
+// Minor versions.
+const (
+	MinorFirst = 0 // 1.0: first version
+	MinorOrder = 1 // 1.1: experts lie in the file in an order of their own, by what a recorded run used together
+)
+
+// minorOf is the version that a container with these slots has.
+func minorOf(slots Slots) uint16 {
+	if byOffset(slots) != nil {
+		return MinorOrder
+	}
+	return MinorFirst
+}
 
 // Sizes of the header and of what surrounds it.
 const (

@@ -35,7 +35,7 @@ func TestForeignFilesAreNamed(t *testing.T) {
 }
 
 func TestLaterVersionsAreRefusedByVersion(t *testing.T) {
-	for _, v := range [][2]uint16{{1, 1}, {2, 0}, {0, 9}} {
+	for _, v := range [][2]uint16{{1, 2}, {2, 0}, {0, 9}} {
 		m, _ := formattest.Tiny(false)
 		h, err := format.DecodeHeader(m)
 		require.NoError(t, err)

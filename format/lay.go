@@ -21,6 +21,8 @@ type Draft struct {
 	Tensors []Tensor
 	// Slots in the order of their classes. Length, Class, Layer and Expert are the caller's; Lay fills in Offset, Seal Digest.
 	Slots []Slot
+	// Order lists the slots of experts, by their numbers, as they shall lie in the file. Nil: in table order.
+	Order []uint32
 }
 
 // Laid is a draft with every offset decided.
@@ -63,6 +65,15 @@ func Lay(d *Draft) (*Laid, error) {
 		k := s.Class.Section()
 		lengths[k] = alignUp(lengths[k], SlotAlign) + s.Length
 	}
+	if err := checkOrder(d); err != nil {
+		return nil, err
+	}
+	if d.Order != nil { // which one is the last makes a difference
+		lengths[SectionExperts] = 0
+		for _, i := range d.Order {
+			lengths[SectionExperts] = alignUp(lengths[SectionExperts], SlotAlign) + d.Slots[i].Length
+		}
+	}
 	// The table of contents lies in front of the sections whose offsets it holds, and its length depends on them by a few bytes: try until it fits.
 	for first := uint64(SectionAlign); ; first += SectionAlign {
 		l.place(lengths[:], first)
@@ -101,10 +112,19 @@ func (l *Laid) place(lengths []uint64, first uint64) {
 		l.Sections = append(l.Sections, s)
 		end = s.End()
 		at := s.Offset
+		put := func(d *Slot) {
+			d.Offset = alignUp(at, SlotAlign)
+			at = d.Offset + d.Length
+		}
+		if k == SectionExperts && l.Draft.Order != nil {
+			for _, i := range l.Draft.Order {
+				put(&l.Draft.Slots[i])
+			}
+			continue
+		}
 		for i := range l.Draft.Slots {
 			if d := &l.Draft.Slots[i]; d.Class.Section() == k {
-				d.Offset = alignUp(at, SlotAlign)
-				at = d.Offset + d.Length
+				put(d)
 			}
 		}
 	}
@@ -112,6 +132,26 @@ func (l *Laid) place(lengths []uint64, first uint64) {
 	chunks.Length = chunkCount(chunks.Offset) * 32
 	l.Sections = append(l.Sections, chunks)
 	l.Length = chunks.End()
+}
+
+// checkOrder proves that a draft's order has every expert once.
+func checkOrder(d *Draft) error {
+	if d.Order == nil {
+		return nil
+	}
+	seen := make([]bool, len(d.Slots))
+	for _, i := range d.Order {
+		if uint64(i) >= uint64(len(d.Slots)) || d.Slots[i].Class != ClassExpert || seen[i] {
+			return fault("slots", -1, ErrCorrupt, "the order of experts has slot %d twice, or it is no expert's", i)
+		}
+		seen[i] = true
+	}
+	for i, s := range d.Slots {
+		if s.Class == ClassExpert && !seen[i] {
+			return fault("slots", -1, ErrCorrupt, "the order of experts lacks slot %d", i)
+		}
+	}
+	return nil
 }
 
 func (l *Laid) toc() *TOC {

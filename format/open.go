@@ -46,6 +46,9 @@ func Open(r io.ReaderAt, size int64) (*Container, error) {
 	if c.Slots, err = DecodeSlots(b, toc.Sections); err != nil {
 		return nil, c.placed(err)
 	}
+	if want := minorOf(c.Slots); h.Minor != want {
+		return nil, fault("header", hMinor, ErrCorrupt, "version 1.%d, but with experts in this order a container has version 1.%d", h.Minor, want)
+	}
 	if err := c.openTensors(); err != nil {
 		return nil, c.placed(err)
 	}

@@ -20,7 +20,8 @@ type scan struct {
 	r        io.ReaderAt
 	from, to uint64 // range that the chunk list covers: first section to chunk section
 	slots    Slots
-	weights  uint64 // start of the first weight section, `to` if there is none
+	order    []int32 // of the slots in the file; nil: table order
+	weights  uint64  // start of the first weight section, `to` if there is none
 
 	slotDigest  [][32]byte
 	chunkDigest [][32]byte
@@ -34,14 +35,14 @@ type scan struct {
 
 // scanJob is a run of slots and the bytes up to the next job.
 type scanJob struct {
-	slot, slots int
+	slot, slots int // as they lie in the file
 	from, to    uint64
 }
 
 const jobSize = 16 << 20
 
 func newScan(r io.ReaderAt, sections []Section, slots Slots) *scan {
-	s := &scan{r: r, from: sections[0].Offset, to: sections[len(sections)-1].Offset, slots: slots}
+	s := &scan{r: r, from: sections[0].Offset, to: sections[len(sections)-1].Offset, slots: slots, order: byOffset(slots)}
 	s.weights = s.to
 	for _, sec := range sections {
 		if sec.Kind.Weights() {
@@ -55,6 +56,14 @@ func newScan(r io.ReaderAt, sections []Section, slots Slots) *scan {
 	return s
 }
 
+// at gives the k-th slot of the file and its number.
+func (s *scan) at(k int) (Slot, int) {
+	if s.order != nil {
+		k = int(s.order[k])
+	}
+	return s.slots.At(k), k
+}
+
 // jobs cuts the slots into runs of at least jobSize bytes; the last job reaches to the end.
 func (s *scan) jobs() []scanJob {
 	var js []scanJob
@@ -62,13 +71,14 @@ func (s *scan) jobs() []scanJob {
 	for i, n := 0, s.slots.Len(); i < n; {
 		j := scanJob{slot: i, from: at}
 		for ; i < n; i++ {
-			if o := s.slots.At(i).Offset; i > j.slot && o-j.from >= jobSize {
+			if o, _ := s.at(i); i > j.slot && o.Offset-j.from >= jobSize {
 				break
 			}
 		}
 		j.slots, j.to = i-j.slot, s.to
 		if i < n {
-			j.to = s.slots.At(i).Offset
+			next, _ := s.at(i)
+			j.to = next.Offset
 		}
 		at = j.to
 		js = append(js, j)
@@ -94,7 +104,8 @@ func (s *scan) weightsPass(ctx context.Context, workers int) error {
 
 func (s *scan) job(ctx context.Context, j scanJob, buf []byte, bad *uint64) error {
 	hash := blake3.New()
-	slot, cur := j.slot, s.slots.At(j.slot)
+	slot := j.slot
+	cur, number := s.at(slot)
 	for at := j.from; at < j.to; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -125,10 +136,10 @@ func (s *scan) job(ctx context.Context, j scanJob, buf []byte, bad *uint64) erro
 				hash.Write(p[:n])
 				p, at = p[n:], at+n
 				if at == cur.Offset+cur.Length {
-					hash.Sum(s.slotDigest[slot][:0])
+					hash.Sum(s.slotDigest[number][:0])
 					hash.Reset()
 					if slot++; slot < j.slot+j.slots {
-						cur = s.slots.At(slot)
+						cur, number = s.at(slot)
 					}
 				}
 			}

@@ -104,7 +104,7 @@ func (l *Laid) writeHead(f io.WriterAt) (root [32]byte, err error) {
 		return root, fault("toc", HeaderSize, ErrCorrupt, "the draft changed after Lay: %d bytes, %d were planned", len(toc), l.tocLength)
 	}
 	h := &Header{
-		Major: VersionMajor, Minor: VersionMinor, Length: l.Length,
+		Major: VersionMajor, Minor: minorOf(SlotList(l.Draft.Slots)), Length: l.Length,
 		TOCOffset: HeaderSize, TOCLength: l.tocLength, TOCDigest: sha256.Sum256(toc),
 		Target: l.Draft.Target, TunedFor: l.Draft.TunedFor, Layouts: layouts(l.Draft.Tensors),
 	}

@@ -1,8 +1,10 @@
 package format
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Class says how a slot is used, hence in which section it lies.
@@ -31,7 +33,7 @@ func (c Class) Section() SectionKind { return SectionResident + SectionKind(c-Cl
 // SlotRecord is the size of a record of the slot table.
 const SlotRecord = 64
 
-// Slot is a range of the file that is read as one: the unit of residence. Slots lie in the file in table order.
+// Slot is a range of the file that is read as one: the unit of residence. Slots lie in the file in table order, but for experts, which may have an order of their own.
 type Slot struct {
 	Offset uint64 // absolute, a multiple of SlotAlign
 	Length uint64 // without padding; zero bytes fill the rest up to a multiple of SlotAlign
@@ -97,13 +99,44 @@ func EncodeSlots(ss []Slot) []byte {
 	return b
 }
 
+// byOffset lists the slots as they lie in the file; nil: in table order.
+func byOffset(t Slots) []int32 {
+	n := t.Len()
+	sorted := true
+	for i, last := 0, uint64(0); i < n && sorted; i++ {
+		at := t.At(i).Offset
+		sorted, last = at >= last, at
+	}
+	if sorted {
+		return nil
+	}
+	at, order := make([]uint64, n), make([]int32, n)
+	for i := range order {
+		at[i], order[i] = t.At(i).Offset, int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(at[a], at[b]), cmp.Compare(a, b)) })
+	return order
+}
+
+// DiskOrder lists the experts' slots as they lie in the file, by their number in the table; nil: in table order.
+func DiskOrder(t Slots) []uint32 {
+	var out []uint32
+	for _, i := range byOffset(t) {
+		if t.At(int(i)).Class == ClassExpert {
+			out = append(out, uint32(i))
+		}
+	}
+	return out
+}
+
 // DecodeSlots proves a slot table against the sections: the slots of a class fill their section in table order, each at the first multiple of
-// SlotAlign after the one before. Whatever it accepts EncodeSlots gives back byte for byte.
+// SlotAlign after the one before; experts do so in any order. Whatever it accepts EncodeSlots gives back byte for byte.
 func DecodeSlots(b []byte, sections []Section) (SlotTable, error) {
 	t := SlotTable(b)
 	if len(b)%SlotRecord != 0 || t.Len() > MaxSlots {
 		return nil, tableFault(SectionSlots, "table of %d bytes is not up to %d records of %d", len(b), MaxSlots, SlotRecord)
 	}
+	order := byOffset(t)
 	next := 0
 	for _, sec := range sections {
 		if !sec.Kind.Weights() {
@@ -111,22 +144,26 @@ func DecodeSlots(b []byte, sections []Section) (SlotTable, error) {
 		}
 		end := sec.Offset
 		for ; next < t.Len(); next++ {
-			s := t.At(next)
+			i := next
+			if sec.Kind == SectionExperts && order != nil {
+				i = int(order[next])
+			}
+			s := t.At(i)
 			if s.Class < ClassPinned || s.Class > ClassAside {
-				return nil, tableFault(SectionSlots, "slot %d: class %d is unknown", next, s.Class)
+				return nil, tableFault(SectionSlots, "slot %d: class %d is unknown", i, s.Class)
 			}
 			if s.Class.Section() != sec.Kind {
 				break
 			}
-			r := b[next*SlotRecord:]
+			r := b[i*SlotRecord:]
 			if r[sClass+1] != 0 || r[sClass+2] != 0 || r[sClass+3] != 0 || binary.LittleEndian.Uint32(r[sZero:]) != 0 {
-				return nil, tableFault(SectionSlots, "slot %d: a reserved byte is not zero", next)
+				return nil, tableFault(SectionSlots, "slot %d: a reserved byte is not zero", i)
 			}
 			if s.Offset != alignUp(end, SlotAlign) || s.Length == 0 || s.Offset > sec.End() || s.Length > sec.End()-s.Offset {
-				return nil, tableFault(SectionSlots, "slot %d: %d bytes at %d, must begin at %d and lie in %s, which ends at %d", next, s.Length, s.Offset, alignUp(end, SlotAlign), sec.Kind, sec.End())
+				return nil, tableFault(SectionSlots, "slot %d: %d bytes at %d, must begin at %d and lie in %s, which ends at %d", i, s.Length, s.Offset, alignUp(end, SlotAlign), sec.Kind, sec.End())
 			}
 			if (s.Class == ClassExpert) != (s.Expert != None) {
-				return nil, tableFault(SectionSlots, "slot %d of class %s has expert number %d", next, s.Class, s.Expert)
+				return nil, tableFault(SectionSlots, "slot %d of class %s has expert number %d", i, s.Class, s.Expert)
 			}
 			end = s.Offset + s.Length
 		}
