@@ -137,9 +137,9 @@ func xielu(r *reference, l int, x []float64) []float64 {
 	an, ap, beta := at(0.8, 0.7, 0.9, 1), at(0.8, 0.6, 0.5, 1), at(0.5, 0.4, 0.6, 0.5)
 	h := each(r.mul(p+"ffn_up", x), func(v float64) float64 {
 		if v > 0 {
-			return ap*v*v + beta*v
+			return softplus(ap)*v*v + beta*v
 		}
-		return an*(math.Expm1(math.Min(v, -1e-6))-v) + beta*v
+		return (beta+softplus(an))*(math.Expm1(math.Min(v, -1e-6))-v) + beta*v
 	})
 	return r.mul(p+"ffn_down", h)
 }

@@ -7,7 +7,8 @@ import (
 
 var _ = register("apertus", apertus)
 
-// apertus is Apertus: norms of query and key heads, and a feed-forward part without gate whose activation has parameters of its own in every layer.
+// apertus is Apertus: norms of query and key heads, and a feed-forward part without gate whose activation has parameters of its own in every layer. Files have the alphas as they were trained:
+// what multiplies is softplus of the positive side's, and of the negative side's with beta.
 func apertus(b *Builder) {
 	b.refuse("expert_count")
 	an, ap, beta, eps := b.plainFloats("xielu.alpha_n"), b.plainFloats("xielu.alpha_p"), b.plainFloats("xielu.beta"), b.plainFloats("xielu.eps")
@@ -16,11 +17,22 @@ func apertus(b *Builder) {
 	b.Layers(func(i int) {
 		x = b.Add(b.SelfAttention(b.Norm(x, "attn_norm.weight"), a), x)
 		up := b.plain(b.Norm(x, "ffn_norm.weight"), "ffn_up", b.FF())
-		p := &format.XIELUParams{AlphaN: an[i], AlphaP: ap[i], Beta: beta[i], Eps: eps[i]}
+		p := &format.XIELUParams{AlphaN: float32(float64(beta[i]) + softplus(an[i])), AlphaP: float32(softplus(ap[i])), Beta: beta[i], Eps: eps[i]}
 		h := b.add(Node{Params: p, In: []Value{up}, Name: "ffn_hidden", Width: b.width(up)})
 		x = b.Add(b.plain(h, "ffn_down", b.NEmbed), x)
 	})
 	b.Output(x, 1, 0)
+}
+
+// softplus is ln(1 + e^x), the float64 nearest to it; beyond ±100 float32 cannot tell it from x and from 0.
+func softplus(x float32) float64 {
+	switch {
+	case x > 100 || x != x:
+		return float64(x)
+	case x < -100:
+		return 0
+	}
+	return nearest(bigLn(zero().Add(newBig(1), bigExp(newBig(float64(x))))))
 }
 
 // floats is a number for each layer, given once or as an array; 0 where the file has none.

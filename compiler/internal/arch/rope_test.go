@@ -67,6 +67,17 @@ func TestConstantsHaveTheirKnownDigits(t *testing.T) {
 	require.Equal(t, "2.302585092994045684017991454684364208", bigLn(newBig(10)).Text('f', 36))
 }
 
+func TestSoftplusIsTheLogarithmOfOneAndThePower(t *testing.T) {
+	for _, x := range []float32{-99, -20, -1, 0, 0.5, 1, 20, 99} {
+		want := math.Log1p(math.Exp(float64(x)))
+		require.InDelta(t, want, softplus(x), 1e-15*math.Max(1, want))
+	}
+	require.Equal(t, 101.0, softplus(101))
+	require.Zero(t, softplus(float32(math.Inf(-1))))
+	require.True(t, math.IsNaN(softplus(float32(math.NaN()))))
+	require.Equal(t, math.Inf(1), softplus(float32(math.Inf(1))))
+}
+
 func TestLlama3FactorsDivideFrequencies(t *testing.T) {
 	plain := Rotation{Dims: 8, Base: 500000, Factor: 1, Magnitude: 1}
 	scaled := plain
