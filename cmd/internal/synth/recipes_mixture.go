@@ -185,7 +185,7 @@ var mixtures = map[string]func(m *model){
 		m.latentLayers(false)
 	},
 	"kimi-linear": func(m *model) {
-		m.perLayerKV = []uint32{0, 4, 0, 0}
+		m.perLayerKV = []uint32{0, 1, 0, 0}
 		m.set("kda.head_dim", 32)
 		m.set("ssm.conv_kernel", 4)
 		m.latent(0, 64, 32, 16, 48, 32, true)

@@ -78,8 +78,8 @@ func lightning(m *model, attends func(i uint32) bool) {
 	})
 }
 
-// boundedDelta are the tensors of a delta rule, with others for decays and gate; a is what the rates are around.
-func (m *model) boundedDelta(p string, a float64, others func(n uint32)) {
+// boundedDelta are the tensors of a delta rule, with others for decays and gate; a is what the rates, in that shape, are around.
+func (m *model) boundedDelta(p string, a float64, shape []uint32, others func(n uint32)) {
 	n := m.heads * 32
 	for _, s := range []string{"q", "k", "v"} {
 		m.mat(p+"attn_"+s+".weight", 1, m.embd, n)
@@ -87,7 +87,7 @@ func (m *model) boundedDelta(p string, a float64, others func(n uint32)) {
 	}
 	others(n)
 	m.mat(p+"ssm_beta.weight", 1, m.embd, m.heads)
-	m.vec(p+"ssm_a", a, 0.3, m.heads)
+	m.vec(p+"ssm_a", a, 0.3, shape...)
 	m.vec(p+"ssm_dt.bias", -1, 0.5, n)
 	m.norm(p+"ssm_norm", false, 32)
 	m.mat(p+"attn_output.weight", 1, n, m.embd)
@@ -95,7 +95,7 @@ func (m *model) boundedDelta(p string, a float64, others func(n uint32)) {
 
 // bailingmoe3 has limits in its third layer for experts, in its fourth for the shared one.
 func bailingmoe3(m *model) {
-	m.perLayerKV = []uint32{0, 4, 0, 4}
+	m.perLayerKV = []uint32{0, 1, 0, 1}
 	m.set("kda.head_dim", 32)
 	m.set("kda.gate_lower_bound", -5.0)
 	m.set("ssm.conv_kernel", 4)
@@ -106,7 +106,7 @@ func bailingmoe3(m *model) {
 	m.each2(func(i uint32, p string) {
 		m.norm(p+"attn_norm", false)
 		if m.perLayerKV[i] == 0 {
-			m.boundedDelta(p, 1, func(n uint32) {
+			m.boundedDelta(p, 1, []uint32{1, m.heads}, func(n uint32) {
 				m.mat(p+"ssm_f_a.weight", 1, m.embd, n)
 				m.mat(p+"ssm_g_a.weight", 1, m.embd, n)
 			})
@@ -121,7 +121,7 @@ func bailingmoe3(m *model) {
 
 // kimiK3 banks the stream every so many layers, if any, caps the experts' second factor, and has them in a narrower space, if a width is given, and latent attention with a gate then.
 func kimiK3(m *model, block int, upCap float64, narrow uint32) {
-	m.perLayerKV = []uint32{0, 4, 0, 0, 4}[:m.layers]
+	m.perLayerKV = []uint32{0, 1, 0, 0, 1}[:m.layers]
 	m.set("kda.head_dim", 32)
 	m.set("ssm.conv_kernel", 4)
 	m.set("attn_res.block_size", block)
@@ -134,7 +134,7 @@ func kimiK3(m *model, block int, upCap float64, narrow uint32) {
 	m.each2(func(i uint32, p string) {
 		m.norm(p+"attn_norm", false)
 		if m.perLayerKV[i] == 0 {
-			m.boundedDelta(p, -1, func(n uint32) {
+			m.boundedDelta(p, -1, []uint32{m.heads}, func(n uint32) {
 				m.mat(p+"ssm_f_a.weight", 1, m.embd, 32)
 				m.mat(p+"ssm_f_b.weight", 1, 32, n)
 				m.mat(p+"ssm_g.weight", 1, m.embd, n)
