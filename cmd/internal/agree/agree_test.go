@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,23 @@ func TestErrorsAreRelativeToTheDeviation(t *testing.T) {
 	double, err := compare([]float32{-2, 2, -2, 2}, []float32{-2, 2, -2, 3}, 2)
 	require.NoError(t, err)
 	require.Equal(t, e, double)
+}
+
+func TestLogitsThatAModelForbidsHideNoError(t *testing.T) {
+	exact := []float32{-1, never, 1, never, -1, 1}
+	require.InDelta(t, 1, deviation(exact), 1e-12)
+	e, err := compare(exact, []float32{-1, never, 1, never, -1, 1.5}, deviation(exact))
+	require.NoError(t, err)
+	require.InDelta(t, 0.25, e.RMS, 1e-12)
+	require.InDelta(t, 0.5, e.Max, 1e-12)
+	for i := range exact {
+		got := slices.Clone(exact)
+		if got[i] = never; exact[i] == never {
+			got[i] = -9
+		}
+		_, err := compare(exact, got, 1)
+		require.ErrorContains(t, err, "the oracle's", "logit %d", i)
+	}
 }
 
 func TestRunsThatGaveNoNumbersAreErrors(t *testing.T) {
