@@ -399,7 +399,7 @@ func (e *Engine) StreamReceipt() *StreamReceipt {
 	}
 	r := &StreamReceipt{Memory: s.plan, Why: s.backend.Why, Rate: s.backend.Rate, Policy: e.opts.Policy, Verify: e.opts.Verify, Cache: s.cache.Stats()}
 	if r.Policy == "" {
-		r.Policy = expert.PolicyNext
+		r.Policy = expert.DefaultPolicy
 	}
 	if e.opts.Skip > 0 {
 		q := e.model.Skipped()

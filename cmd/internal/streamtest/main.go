@@ -287,7 +287,7 @@ func (t *test) replay(trace string, r *result) error {
 	var text []string
 	for _, p := range sim.Policies {
 		if p.Ahead {
-			if p.Policy == "next" {
+			if p.Policy == "auto" {
 				own = p.Bytes
 			}
 			continue

@@ -13,7 +13,7 @@ import (
 var ErrRow = errors.New("a row could not be read")
 
 // Stream gives the bytes of slots that do not stay in memory. A turn is one use of slots by one operation; it is cut into blocks that fit. One worker at a time calls Turn,
-// Next and Ahead, between barriers; At and Wait are for all workers, for slots of the block.
+// Next, Ahead and Soon, between barriers; At and Wait are for all workers, for slots of the block.
 type Stream interface {
 	// Streamed reports whether a slot does not stay in memory.
 	Streamed(slot uint32) bool
@@ -27,8 +27,10 @@ type Stream interface {
 	Wait(slot uint32)
 	// At is where a slot's first byte lies.
 	At(slot uint32) unsafe.Pointer
-	// Ahead says which slots are likely to be wanted next, the likeliest first. Slots of a class (below 32) are about equally likely to be; no classes: they surely are.
-	Ahead(slots []uint32, class []uint8)
+	// Ahead says which slots will surely be wanted next.
+	Ahead(slots []uint32)
+	// Soon says, before a turn, which slots may be wanted after it, the likeliest of each layer first. Slots of a class (below 64) are about equally likely to be.
+	Soon(slots []uint32, class []uint8)
 	// Pass says that a pass over rows begins.
 	Pass(rows int) error
 }
@@ -160,7 +162,7 @@ func (m *Model) ahead(from int) {
 	for i := range min(most, len(m.dense)) {
 		m.soon = append(m.soon, m.dense[(from+i)%len(m.dense)])
 	}
-	m.stream.Ahead(m.soon, nil)
+	m.stream.Ahead(m.soon)
 }
 
 // expertBlocks begins the loop over the blocks of a turn of experts; nil if all of them are resident.
@@ -204,6 +206,9 @@ func (m *Model) expertBlocks(e *experts, g *guess) (*loop, error) {
 			p.slots = append(p.slots, w.parts[x].slot)
 			p.count = append(p.count, p.start[x+1]-p.start[x])
 		}
+		if g != nil {
+			m.tellGuesses(g, e.selected)
+		}
 		m.stream.Turn(p.slots, p.count, m.count(e.selected))
 	}, func(block []uint32) {
 		p.used, p.block = p.used[:0], p.block[:0]
@@ -218,9 +223,6 @@ func (m *Model) expertBlocks(e *experts, g *guess) (*loop, error) {
 			for i := p.start[x]; i < p.start[x+1]; i++ {
 				p.block = append(p.block, i)
 			}
-		}
-		if g != nil && !m.inLoop {
-			m.readAhead(g, m.guessedOf(g, e.selected))
 		}
 	}), nil
 }

@@ -101,6 +101,8 @@ type Cache struct {
 	more    []bool
 	block   []uint32
 	local   []uint32
+	soon    []uint32 // what may be wanted after the next turn
+	class   []uint8
 	rows    int
 	starts  []*store.Read
 	warm    []uint32
@@ -173,7 +175,7 @@ func New(c Config) (*Cache, error) {
 	mem := c.Mem
 	for i, pools := range [][]pool{c.Plan.experts, c.Plan.dense} {
 		g := &k.group[i]
-		policy, turns := c.Policy, 1
+		policy, turns := c.Policy, 0
 		if i == 1 {
 			policy, turns = PolicyLRU, 16
 		}
@@ -186,7 +188,7 @@ func New(c Config) (*Cache, error) {
 			if err != nil {
 				return nil, err
 			}
-			g.tables = append(g.tables, NewTable(len(g.places), p.frames, turns, q))
+			g.tables = append(g.tables, NewTable(l, p.frames, turns, q))
 			frames := make([]frame, p.frames)
 			for j := range frames {
 				frames[j].mem, mem = mem[:p.size:p.size], mem[p.size:]
@@ -252,7 +254,7 @@ func (k *Cache) Pass(rows int) error {
 	k.rows = rows
 	for i := range k.group {
 		for _, t := range k.group[i].tables {
-			t.policy.Pass(rows)
+			t.Pass(rows)
 		}
 	}
 	if k.c.Trace != nil {
@@ -305,7 +307,12 @@ func (k *Cache) Turn(slots []uint32, counts []int32, rows int) {
 	if g == &k.group[0] {
 		if k.c.Trace != nil {
 			k.c.Trace.Turn(k.local, counts)
+			k.c.Trace.Soon(k.soon, k.class)
 		}
+		for i, part := range splitClass(k.soon, k.class, g.of, len(g.tables)) {
+			g.tables[i].Soon(part.slots, part.class)
+		}
+		k.soon, k.class = k.soon[:0], k.class[:0]
 		for i, id := range k.local {
 			l := g.places[id].Layer
 			k.wanted[l]++
@@ -342,6 +349,14 @@ func (k *Cache) Next() ([]uint32, bool) {
 		more = more || again
 	}
 	k.start(k.c.Demand)
+	if g == &k.group[0] && !more {
+		for i, t := range g.tables {
+			for _, l := range t.Early() {
+				k.load(g, i, l, k.c.Ahead)
+			}
+		}
+		k.start(k.c.Ahead)
+	}
 	k.warmUp()
 	return k.block, more
 }
@@ -366,23 +381,20 @@ func (k *Cache) start(q *store.Reads) {
 	k.starts = k.starts[:0]
 }
 
-// Ahead reads what is likely to be wanted next.
-func (k *Cache) Ahead(slots []uint32, class []uint8) {
-	if k.c.Trace != nil && len(slots) > 0 && !k.c.Places[slots[0]-k.c.First].Dense {
-		k.local = k.local[:0]
-		for _, s := range slots {
-			_, id := k.place(s)
-			k.local = append(k.local, id)
-		}
-		k.c.Trace.Soon(k.local, class)
+// Soon takes note of what may be wanted after the turn that follows.
+func (k *Cache) Soon(slots []uint32, class []uint8) {
+	k.soon, k.class = k.soon[:0], append(k.class[:0], class...)
+	for _, s := range slots {
+		_, id := k.place(s)
+		k.soon = append(k.soon, id)
 	}
-	for i, s := range slots {
+}
+
+// Ahead reads what will be wanted next.
+func (k *Cache) Ahead(slots []uint32) {
+	for _, s := range slots {
 		g, id := k.place(s)
-		t, c := g.tables[g.of[id]], aheadSure
-		if class != nil {
-			c = int(class[i])
-		}
-		if l, ok := t.Ahead(id, c); ok {
+		if l, ok := g.tables[g.of[id]].Ahead(id); ok {
 			k.load(g, int(g.of[id]), l, k.c.Ahead)
 		}
 	}

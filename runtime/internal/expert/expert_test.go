@@ -66,7 +66,7 @@ func TestABlockHasWhatItNeedsInFrames(t *testing.T) {
 		}
 		p, err := NewPolicy(rapid.SampledFrom(Policies()).Draw(t, "policy"), layers)
 		require.NoError(t, err)
-		table := NewTable(slots, frames, 1, p)
+		table := NewTable(layers, frames, 0, p)
 		inFrame := map[int]uint32{}
 		for range rapid.IntRange(1, 30).Draw(t, "turns") {
 			p.Pass(1)
@@ -88,7 +88,7 @@ func TestABlockHasWhatItNeedsInFrames(t *testing.T) {
 				}
 				got = append(got, block...)
 				if rapid.Bool().Draw(t, "ahead") {
-					if l, ok := table.Ahead(rapid.Uint32Range(0, uint32(slots-1)).Draw(t, "early"), rapid.IntRange(aheadSure, aheadClasses-1).Draw(t, "class")); ok {
+					if l, ok := table.Ahead(rapid.Uint32Range(0, uint32(slots-1)).Draw(t, "early")); ok {
 						inFrame[int(l.Frame)] = l.Slot
 						for _, s := range block {
 							require.NotEqual(t, int(l.Frame), table.Frame(s), "a block's frame is taken")

@@ -1,6 +1,9 @@
 package expert
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Policy estimates how long it will be until a slot is wanted again. It has no clock and no randomness: what it says follows from the calls before.
 type Policy interface {
@@ -17,10 +20,16 @@ const (
 	PolicyLRU  = "lru"  // least recently used
 	PolicyAged = "aged" // least frequently used, old uses counting less
 	PolicyNext = "next" // wanted latest: from how often it is used and when its layer has its turn
+	PolicyAuto = "auto" // whichever of them has missed least lately
 )
 
+// DefaultPolicy is what runs use if nothing else is asked for.
+const DefaultPolicy = PolicyAuto
+
+var plainPolicies = []string{PolicyLRU, PolicyAged, PolicyNext}
+
 // Policies lists the names of the policies.
-func Policies() []string { return []string{PolicyLRU, PolicyAged, PolicyNext} }
+func Policies() []string { return append(slices.Clone(plainPolicies), PolicyAuto) }
 
 // NewPolicy makes a policy for slots 0 … len(layers)-1, layers being each one's layer.
 func NewPolicy(name string, layers []int32) (Policy, error) {
@@ -29,8 +38,10 @@ func NewPolicy(name string, layers []int32) (Policy, error) {
 		return &lru{last: make([]uint64, len(layers))}, nil
 	case PolicyAged:
 		return &aged{uses: newUses(len(layers), agedWindow), last: make([]uint64, len(layers))}, nil
-	case PolicyNext, "":
+	case PolicyNext:
 		return newNext(layers), nil
+	case PolicyAuto, "":
+		return newAuto(layers), nil
 	}
 	return nil, fmt.Errorf("no policy %q; there are %v", name, Policies())
 }
@@ -154,20 +165,37 @@ func (p *next) Use(slot uint32, count int) {
 }
 
 func (p *next) Distance(slot uint32, layer int) float64 {
+	not := p.not(slot)
+	return p.turn(slot, layer) + not/max(1-not, 1e-9)
+}
+
+// told is the distance of a slot that its layer's next turn wants with a chance of its own, and later ones as usual.
+func (p *next) told(slot uint32, layer int, chance float64) float64 {
+	not := p.not(slot)
+	return p.turn(slot, layer) + (1-chance)*(1+not/max(1-not, 1e-9))
+}
+
+// turn is what the way to the slot's turn counts.
+func (p *next) turn(slot uint32, layer int) float64 {
+	turns := int(p.layer[slot]) - layer
+	if turns <= 0 {
+		turns += p.layers
+	}
+	return turnWeight * float64(turns) / float64(p.layers)
+}
+
+// not is the probability that no row of a pass wants the slot.
+func (p *next) not(slot uint32) float64 {
 	token := 0.9*p.long.share(slot) + 0.1*p.short.share(slot)
-	not := 1.0 // probability that no row of a pass wants it
+	if p.rows <= 1 {
+		return 1 - token
+	}
+	not := 1.0
 	for q, n := 1-token, p.rows; n > 0; n >>= 1 {
 		if n&1 != 0 {
 			not *= q
 		}
 		q *= q
 	}
-	if p.rows > 1 { // the next pass is another part of the prompt, or the first token of the answer
-		not = 0.5*not + 0.5*(1-token)
-	}
-	turns := int(p.layer[slot]) - layer
-	if turns <= 0 {
-		turns += p.layers
-	}
-	return turnWeight*float64(turns)/float64(p.layers) + not/max(1-not, 1e-9)
+	return 0.5*not + 0.5*(1-token) // the next pass is another part of the prompt, or the first token of the answer
 }

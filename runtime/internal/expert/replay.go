@@ -29,25 +29,28 @@ func (t *Trace) Replay(policy string, memory int64, ahead bool) (Replayed, error
 	r := Replayed{Policy: policy, Ahead: ahead}
 	layers := layersOf(t.Slots)
 	tables := make([]*Table, len(pools))
-	policies := make([]Policy, len(pools))
 	for i, p := range pools {
 		q, err := NewPolicy(policy, layers)
 		if err != nil {
 			return r, err
 		}
-		policies[i] = q
-		tables[i] = NewTable(len(t.Slots), p.frames, 1, q)
+		tables[i] = NewTable(layers, p.frames, 0, q)
 	}
 	rows := 1
 	for _, u := range t.Turns {
 		if u.Slots == nil {
 			rows = u.Rows
-			for _, p := range policies {
-				p.Pass(rows)
+			for _, t := range tables {
+				t.Pass(rows)
 			}
 			continue
 		}
 		r.Wanted += uint64(len(u.Slots))
+		if ahead {
+			for i, part := range splitClass(u.Soon, u.Class, poolOf, len(pools)) {
+				tables[i].Soon(part.slots, part.class)
+			}
+		}
 		for i, part := range split(u.Slots, u.Count, poolOf, len(pools)) {
 			if len(part.slots) == 0 {
 				continue
@@ -62,13 +65,12 @@ func (t *Trace) Replay(policy string, memory int64, ahead bool) (Replayed, error
 				}
 			}
 		}
-		if !ahead {
-			continue
-		}
-		for i, s := range u.Soon {
-			if l, ok := tables[poolOf[s]].Ahead(s, int(u.Class[i])); ok {
-				r.Reads++
-				r.Bytes += uint64(t.Slots[l.Slot].Length)
+		for _, q := range tables {
+			if ahead {
+				for _, l := range q.Early() {
+					r.Reads++
+					r.Bytes += uint64(t.Slots[l.Slot].Length)
+				}
 			}
 		}
 	}
@@ -193,6 +195,24 @@ func split(slots []uint32, count []int32, of []uint8, n int) []want {
 		if count != nil {
 			w.count = append(w.count, count[i])
 		}
+	}
+	return out
+}
+
+type likely struct {
+	slots []uint32
+	class []uint8
+}
+
+// splitClass parts what may be wanted soon by pool.
+func splitClass(slots []uint32, class []uint8, of []uint8, n int) []likely {
+	if n == 1 {
+		return []likely{{slots, class}}
+	}
+	out := make([]likely, n)
+	for i, s := range slots {
+		w := &out[of[s]]
+		w.slots, w.class = append(w.slots, s), append(w.class, class[i])
 	}
 	return out
 }

@@ -1,34 +1,35 @@
 package expert
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Table says which slot is in which frame. It is pure: loads and evictions follow from the calls.
 type Table struct {
-	policy Policy
-	slot   []int32  // by frame: the slot in it, -1 for none
-	frame  []int32  // by slot: the frame it is in, -1 for none
-	hold   []uint8  // by slot
-	free   []int32  // frames with nothing in them
-	layer  int      // of the turn
-	turn   []uint32 // slots of the turn in order: present ones first
-	count  []int32  // rows that want each
-	loaded int      // of turn: have a frame
-	given  int      // of turn: were in a block
-	held   int      // of turn: before it are released
-	early  int      // slots read ahead and not yet wanted
-	ahead  []early  // the same, and some that have left
-	turns  int      // begun so far
-	wait   int      // turns after which a slot read ahead is no longer expected
-	class  [aheadClasses]outcome
+	policy  Policy
+	quiet   bool     // somebody else tells the policy what is used
+	layerOf []int32  // by slot
+	slot    []int32  // by frame: the slot in it, -1 for none
+	frame   []int32  // by slot: the frame it is in, -1 for none
+	hold    []uint8  // by slot
+	free    []int32  // frames with nothing in them
+	layer   int      // of the turn
+	turn    []uint32 // slots of the turn in order: present ones first
+	count   []int32  // rows that want each
+	loaded  int      // of turn: have a frame
+	given   int      // of turn: were in a block
+	held    int      // of turn: before it are released
+	early   int      // slots read ahead and not yet wanted
+	ahead   []early  // the same, and some that have left
+	turns   int      // begun so far
+	wait    int      // turns after which a slot read ahead is no longer expected; 0: after its layer's
+	soon    beliefs
+	shadows shadows
 
 	// Loads so far, and slots that were read ahead and then wanted, or not.
 	Loads, EarlyUsed, EarlyUnused uint64
 
-	work  []candidate
-	loads []Load
+	far    farthest // slots that may leave; nothing if it is not known
+	ranked bool
+	loads  []Load
 }
 
 // What keeps a slot in its frame.
@@ -41,37 +42,16 @@ const (
 // Load is a slot to be read into a frame.
 type Load struct{ Slot, Frame uint32 }
 
-// Bounds of reading ahead. What is in vain is read beside what the policy reads anyhow: one of aheadPart loads may be, counting those that are not known yet by the risk of their
-// class, which is what it was so far; and classes of which one in aheadRisk is in vain are not read at all.
-const (
-	aheadPart    = 100
-	aheadRisk    = 12
-	aheadClasses = 32
-	aheadStays   = 0.7 // what is nearer than that leaves for nothing that is read ahead: below, replays read up to 3 % more
-	aheadSure    = -1  // no class: it will be wanted
-)
-
 // early is a slot that was read ahead during a turn.
 type early struct {
-	slot  uint32
-	turn  int
-	class int
+	slot uint32
+	turn int
+	risk float64
 }
 
-// outcome counts what became of a class of slots that were read ahead.
-type outcome struct{ read, vain float64 }
-
-// risk is the share that will be in vain. The first few say little.
-func (o *outcome) risk() float64 { return (o.vain + 0.4) / (o.read + 8) }
-
-type candidate struct {
-	slot     uint32
-	distance float64
-}
-
-// NewTable makes an empty table for slots 0 … slots-1. A slot that was read ahead is expected for so many turns.
-func NewTable(slots, frames, turns int, p Policy) *Table {
-	t := &Table{policy: p, wait: turns, slot: make([]int32, frames), frame: make([]int32, slots), hold: make([]uint8, slots)}
+// NewTable makes an empty table for slots of these layers. A slot that was read ahead is expected for so many turns, or, with none, until its layer's turn.
+func NewTable(layers []int32, frames, turns int, p Policy) *Table {
+	t := &Table{policy: p, layerOf: layers, wait: turns, slot: make([]int32, frames), frame: make([]int32, len(layers)), hold: make([]uint8, len(layers)), soon: newBeliefs(layers)}
 	for i := range t.slot {
 		t.slot[i] = -1
 	}
@@ -80,6 +60,9 @@ func NewTable(slots, frames, turns int, p Policy) *Table {
 	}
 	for i := frames - 1; i >= 0; i-- {
 		t.free = append(t.free, int32(i))
+	}
+	if a, ok := p.(*auto); ok && frames < len(layers) {
+		t.shadows = newShadows(a, layers, frames)
 	}
 	return t
 }
@@ -90,8 +73,18 @@ func (t *Table) Frames() int { return len(t.slot) }
 // Frame is the frame that a slot is in or is being read into, -1 for none.
 func (t *Table) Frame(slot uint32) int { return int(t.frame[slot]) }
 
+// Pass begins a pass over rows.
+func (t *Table) Pass(rows int) {
+	t.ranked = false
+	t.soon.forget()
+	if !t.quiet {
+		t.policy.Pass(rows)
+	}
+}
+
 // Turn begins a turn of a layer that wants slots, each for count of the rows. A turn before that was not finished is given up.
 func (t *Table) Turn(layer int, slots []uint32, count []int32, rows int) {
+	t.ranked = false
 	for _, s := range t.turn {
 		if t.hold[s] == holdTurn {
 			t.hold[s] = holdNo
@@ -109,7 +102,9 @@ func (t *Table) Turn(layer int, slots []uint32, count []int32, rows int) {
 				n = count[i]
 			}
 			t.turn, t.count = append(t.turn, s), append(t.count, n)
-			t.policy.Use(s, int(n))
+			if !t.quiet {
+				t.policy.Use(s, int(n))
+			}
 			if present {
 				if t.hold[s] == holdEarly {
 					t.early--
@@ -121,36 +116,27 @@ func (t *Table) Turn(layer int, slots []uint32, count []int32, rows int) {
 		}
 	}
 	t.turns++
-	kept := t.ahead[:0]
-	for _, a := range t.ahead {
-		vain := false
+	t.soon.judge(layer, t.turn)
+	t.ahead = slices.DeleteFunc(t.ahead, func(a early) bool {
 		switch {
 		case t.hold[a.slot] != holdEarly:
-			vain = t.hold[a.slot] != holdTurn // it has left for one that was wanted
-		case t.turns-a.turn < t.wait:
-			kept = append(kept, a)
-			continue
+		case t.wait > 0 && t.turns-a.turn < t.wait, t.wait == 0 && int(t.layerOf[a.slot]) != layer && t.turns-a.turn < aheadTurns:
+			return false
 		default:
 			t.hold[a.slot] = holdNo
 			t.early--
 			t.EarlyUnused++
-			vain = true
 		}
-		if a.class >= 0 {
-			t.class[a.class].read++
-			if vain {
-				t.class[a.class].vain++
-			}
-		}
-	}
-	t.ahead = kept
+		return true
+	})
+	t.shadows.turn(layer, slots, count, rows)
 }
 
 // Next gives the turn's next block: slots that have a frame or get one by these loads, present ones first. more says that others follow. The block before is done with: its frames
 // may be among those of the loads. If not everything fits, half of what is there is the block, so that the other half can be read meanwhile.
 func (t *Table) Next() (block []uint32, loads []Load, more bool) {
 	for ; t.held < t.given; t.held++ {
-		t.hold[t.turn[t.held]] = holdNo
+		t.released(t.turn[t.held])
 	}
 	t.loads = t.loads[:0]
 	if n := len(t.turn) - t.loaded; n > 0 {
@@ -174,31 +160,53 @@ func (t *Table) Next() (block []uint32, loads []Load, more bool) {
 	return block, t.loads, t.given < len(t.turn)
 }
 
-// Ahead gives a slot a frame before it is wanted, if one can be had: it takes none from what the turn needs or what else was read ahead, half of all at most, and no more of what has
-// a class than the bounds allow.
-func (t *Table) Ahead(slot uint32, class int) (Load, bool) {
-	if t.frame[slot] >= 0 || 2*(t.early+1) > len(t.slot) {
+// Soon says, before a turn, which slots may be wanted after it, the likeliest of each layer first.
+func (t *Table) Soon(slots []uint32, class []uint8) {
+	t.ranked = false
+	t.soon.tell(slots, class, t.frame)
+}
+
+// Early gives, after a turn, the loads of slots that are likely enough to be wanted soon.
+func (t *Table) Early() []Load {
+	t.loads = t.loads[:0]
+	risk := 0.0
+	for _, a := range t.ahead {
+		risk += a.risk
+	}
+	// What is read in vain must have been saved elsewhere.
+	room := t.shadows.saved(t.Loads-uint64(t.early), t.EarlyUnused) + aheadFirst + float64(t.Loads)/aheadPart - risk
+	for _, g := range t.soon.told {
+		if t.frame[g.slot] >= 0 {
+			continue
+		}
+		if risk := t.soon.risk(g); risk <= aheadRisk && risk <= room && t.readAhead(g.slot, risk) {
+			room -= risk
+		}
+	}
+	return t.loads
+}
+
+// Ahead gives a slot a frame that will surely be wanted, if one can be had.
+func (t *Table) Ahead(slot uint32) (Load, bool) {
+	t.loads = t.loads[:0]
+	if t.frame[slot] >= 0 || !t.readAhead(slot, 0) {
 		return Load{}, false
 	}
-	if class >= 0 {
-		risk := t.class[class].risk()
-		for _, a := range t.ahead {
-			if a.class >= 0 {
-				risk += t.class[a.class].risk()
-			}
-		}
-		if t.class[class].risk() > 1.0/aheadRisk || float64(t.EarlyUnused)+risk > 1+float64(t.Loads)/aheadPart {
-			return Load{}, false
-		}
+	return t.loads[0], true
+}
+
+// readAhead gives a slot a frame before it is wanted: it takes none from what the turn needs or what else was read ahead, and half of all at most.
+func (t *Table) readAhead(slot uint32, risk float64) bool {
+	if 2*(t.early+1) > len(t.slot) {
+		return false
 	}
 	t.room(1, 0, true)
-	t.loads = t.loads[:0]
 	if !t.put(slot, holdEarly) {
-		return Load{}, false
+		return false
 	}
 	t.early++
-	t.ahead = append(t.ahead, early{slot, t.turns, class})
-	return t.loads[0], true
+	t.ahead = append(t.ahead, early{slot, t.turns, risk})
+	return true
 }
 
 // Warm gives a slot a free frame; it evicts nothing.
@@ -208,6 +216,7 @@ func (t *Table) Warm(slot uint32) (Load, bool) {
 	}
 	t.loads = t.loads[:0]
 	t.put(slot, holdNo)
+	t.released(slot)
 	return t.loads[0], true
 }
 
@@ -240,6 +249,30 @@ func (t *Table) put(slot uint32, hold uint8) bool {
 	return true
 }
 
+// released says that nothing keeps a slot in its frame any more.
+func (t *Table) released(slot uint32) {
+	t.hold[slot] = holdNo
+	if t.ranked {
+		t.far.push(candidate{slot, t.distance(slot)})
+	}
+}
+
+// distance is the policy's, and what is believed to be wanted soon stays.
+func (t *Table) distance(slot uint32) float64 {
+	p, told := t.soon.chance(slot)
+	if !told {
+		return t.policy.Distance(slot, t.layer)
+	}
+	if q, ok := policyOf(t.policy).(*next); ok {
+		return q.told(slot, t.layer, p)
+	}
+	d := t.policy.Distance(slot, t.layer)
+	if p >= 0.5 {
+		d -= 1e12
+	}
+	return d
+}
+
 // room makes n frames free, as far as there are slots that may leave: the farthest first, what was read ahead last (early: not at all). Of slots that will be wanted within a pass
 // (where the policy can tell; almost so if early) no more leave than are needed to make least frames free: the turn does better with its own frames, again and again.
 func (t *Table) room(n, least int, early bool) {
@@ -247,33 +280,36 @@ func (t *Table) room(n, least int, early bool) {
 	if n <= 0 {
 		return
 	}
-	_, tells := t.policy.(*next)
+	_, tells := policyOf(t.policy).(*next)
 	stays := 1.0
 	if early {
 		stays = aheadStays
 	}
-	t.work = t.work[:0]
-	for _, s := range t.slot {
-		if s >= 0 && t.hold[s] == holdNo {
-			t.work = append(t.work, candidate{uint32(s), t.policy.Distance(uint32(s), t.layer)})
+	if !t.ranked {
+		t.far = t.far[:0]
+		for _, s := range t.slot {
+			if s >= 0 && t.hold[s] == holdNo {
+				t.far = append(t.far, candidate{uint32(s), t.distance(uint32(s))})
+			}
 		}
+		t.far.init()
+		t.ranked = true
 	}
-	slices.SortFunc(t.work, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.distance, a.distance), cmp.Compare(a.slot, b.slot))
-	})
-	for i, c := range t.work {
-		if i >= n || tells && i >= least && c.distance < stays {
+	for ; n > 0 && len(t.far) > 0; n, least = n-1, least-1 {
+		c := t.far[0]
+		if tells && least <= 0 && c.distance < stays {
 			return
 		}
+		t.far.pop()
 		t.Drop(c.slot, false)
 	}
-	if n = least - len(t.work); early || n <= 0 || t.early == 0 {
+	if early || least <= 0 || t.early == 0 {
 		return
 	}
 	for _, s := range t.slot {
-		if n > 0 && s >= 0 && t.hold[s] == holdEarly {
+		if least > 0 && s >= 0 && t.hold[s] == holdEarly {
 			t.Drop(uint32(s), false)
-			n--
+			least--
 		}
 	}
 }
