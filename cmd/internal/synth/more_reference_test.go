@@ -8,13 +8,14 @@ import (
 
 func init() {
 	maps.Copy(forms, moreForms)
-	for name, like := range map[string]string{"mistral4": "deepseek2", "deepseek32": "deepseek2", "glm-dsa": "deepseek2", "deepseek2-ocr": "deepseek"} {
+	for name, like := range map[string]string{"mistral4": "deepseek2", "deepseek32": "deepseek2", "glm-dsa": "deepseek2"} {
 		forms[name] = mixtureForms[like]
 	}
 }
 
 var moreForms = map[string]form{
-	"bloom": {layerNorm: true, act: gelu, plain: true, freqs: still, alibi: 8, start: func(r *reference, x []float64) []float64 { return r.norm("token_embd_norm", x) }},
+	"deepseek2-ocr": {halves: true, mix: mixtureForms["deepseek"].mix},
+	"bloom":         {layerNorm: true, act: gelu, plain: true, freqs: still, alibi: 8, start: func(r *reference, x []float64) []float64 { return r.norm("token_embd_norm", x) }},
 	"mpt": {layerNorm: true, freqs: still, alibi: 6, clamp: 1.5, rowLayer: true, mix: &mix{second: func(r *reference, l int, x []float64) []float64 {
 		p := fmt.Sprintf("blk.%d.", l)
 		h := each(r.mul(p+"ffn_up", x), gelu)

@@ -226,10 +226,13 @@ var more = map[string]func(m *model){
 			}
 		})
 	},
-	"mistral4":      func(m *model) { mixtures["deepseek2"](m) },
-	"deepseek2-ocr": func(m *model) { mixtures["deepseek"](m) },
-	"deepseek32":    indexed,
-	"glm-dsa":       indexed,
+	"mistral4": func(m *model) { mixtures["deepseek2"](m) },
+	"deepseek2-ocr": func(m *model) { // the number of rotated elements is a remnant of latent attention
+		m.set("rope.dimension_count", 16)
+		mixtures["deepseek"](m)
+	},
+	"deepseek32": indexed,
+	"glm-dsa":    indexed,
 	"cohere2moe": func(m *model) {
 		m.set("attention.sliding_window", 16)
 		m.set("attention.sliding_window_pattern", 2)

@@ -27,6 +27,11 @@ func bailingmoe2(b *Builder) {
 // mixture is the common form of models with leading dense layers and shared experts, each of width shared.
 func (b *Builder) mixture(a Attn, gating uint8, renormalise bool, shared uint32, dense int) {
 	a.Rope = b.RopeTable(b.Rotation())
+	b.mixtureOf(a, gating, renormalise, shared, dense)
+}
+
+// mixtureOf is mixture with a rotation that is made already.
+func (b *Builder) mixtureOf(a Attn, gating uint8, renormalise bool, shared uint32, dense int) {
 	shared = b.times(shared, b.bounded("expert_shared_count", 1, 1, maxExpert))
 	m := Moe{Act: format.ActSiLU, Func: gating, Renormalise: renormalise, Scale: b.WeightScale(), Width: b.ExpertFF(), Choice: true}
 	x := b.Embed(1)
