@@ -52,8 +52,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -82,7 +80,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 0, scale 1
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      192(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -105,7 +104,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 28(R9), Y8
@@ -138,7 +136,8 @@ block:
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -177,8 +176,6 @@ block:
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 1, scale 1
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -194,7 +191,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 72(R9), Y8
@@ -234,7 +232,6 @@ block:
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -252,7 +249,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -289,8 +287,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 120(R9), Y8
@@ -319,7 +315,8 @@ block:
 	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      704(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -348,7 +345,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   8832(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -378,7 +374,8 @@ block:
 	VPBROADCASTD 160(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
@@ -393,8 +390,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 172(R9), Y8
@@ -435,7 +430,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -464,7 +460,6 @@ block:
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 4, scale 1
-	PREFETCHT0   9088(R8)
 	VMOVDQU      960(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -487,7 +482,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 220(R9), Y8
@@ -520,8 +516,6 @@ block:
 	VPBROADCASTD 240(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -560,7 +554,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 5, scale 1
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1152(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -576,7 +571,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 264(R9), Y8
@@ -616,7 +610,8 @@ block:
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -634,8 +629,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -672,7 +665,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 312(R9), Y8
@@ -701,7 +695,6 @@ block:
 	VMOVDQU      1600(R8), Y5
 
 	// sub-block 7, scale 0
-	PREFETCHT0   9600(R8)
 	VMOVDQU      1472(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -730,7 +723,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -760,8 +754,6 @@ block:
 	VPBROADCASTD 352(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
@@ -776,7 +768,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y8
@@ -846,6 +839,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 0, scale 1
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      224(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -900,6 +895,8 @@ block:
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -953,6 +950,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 72(R9), Y8
@@ -1009,6 +1008,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -1073,6 +1074,8 @@ block:
 	VMOVDQU      864(R8), Y5
 
 	// sub-block 3, scale 0
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -1130,6 +1133,8 @@ block:
 	VPBROADCASTD 160(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
@@ -1184,6 +1189,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -1234,6 +1241,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 220(R9), Y8
@@ -1304,6 +1313,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 5, scale 1
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      1184(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -1358,6 +1369,8 @@ block:
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -1411,6 +1424,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 312(R9), Y8
@@ -1467,6 +1482,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -1510,6 +1527,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y8
@@ -1876,8 +1895,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -1922,7 +1939,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 0, scale 1
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      192(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -1960,7 +1978,6 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
@@ -2007,7 +2024,8 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2067,8 +2085,6 @@ block:
 	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 1, scale 1
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -2093,7 +2109,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -2153,7 +2170,6 @@ block:
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2182,7 +2198,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2238,8 +2255,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -2284,7 +2299,8 @@ block:
 	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      704(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -2328,7 +2344,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   8832(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2372,7 +2387,8 @@ block:
 	VPBROADCASTD 160(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
 	VPSLLD       $0x01, Y5, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
@@ -2398,8 +2414,6 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
@@ -2459,7 +2473,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -2504,7 +2519,6 @@ block:
 	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 4, scale 1
-	PREFETCHT0   9088(R8)
 	VMOVDQU      960(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -2542,7 +2556,8 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
@@ -2589,8 +2604,6 @@ block:
 	VPBROADCASTD 240(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2650,7 +2663,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 5, scale 1
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1152(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -2675,7 +2689,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -2735,7 +2748,8 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2764,8 +2778,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2821,7 +2833,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -2866,7 +2879,6 @@ block:
 	VMOVDQU      1600(R8), Y5
 
 	// sub-block 7, scale 0
-	PREFETCHT0   9600(R8)
 	VMOVDQU      1472(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -2910,7 +2922,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2954,8 +2967,6 @@ block:
 	VPBROADCASTD 352(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
 	VPSLLD       $0x01, Y5, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
@@ -2981,7 +2992,8 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
@@ -3086,6 +3098,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 0, scale 1
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      224(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -3169,6 +3183,8 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -3252,6 +3268,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -3339,6 +3357,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -3438,6 +3458,8 @@ block:
 	VMOVDQU      864(R8), Y5
 
 	// sub-block 3, scale 0
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -3524,6 +3546,8 @@ block:
 	VPBROADCASTD 160(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
 	VPSLLD       $0x01, Y5, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
@@ -3608,6 +3632,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -3689,6 +3715,8 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
@@ -3794,6 +3822,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 5, scale 1
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      1184(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -3877,6 +3907,8 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -3960,6 +3992,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -4047,6 +4081,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -4115,6 +4151,8 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7

@@ -49,8 +49,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 4(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VMOVDQU      Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -80,7 +78,8 @@ block:
 	VPBROADCASTD 44(R9), Y7
 	VPBROADCASTD 40(R9), Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      192(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -104,7 +103,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 24(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -136,7 +134,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 48(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -174,8 +173,6 @@ block:
 	VPBROADCASTD 92(R9), Y7
 	VPBROADCASTD 88(R9), Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -192,7 +189,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 68(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -231,7 +229,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 96(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -246,7 +243,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 104(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -286,8 +284,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 116(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -317,7 +313,8 @@ block:
 
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y6
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      704(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -341,7 +338,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 152(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   8832(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -374,7 +370,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 160(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -389,8 +386,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 168(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -428,7 +423,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 196(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VMOVDQU      Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -458,7 +454,6 @@ block:
 	VPBROADCASTD 236(R9), Y7
 	VPBROADCASTD 232(R9), Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT0   9088(R8)
 	VMOVDQU      960(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -482,7 +477,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 216(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -514,8 +510,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 240(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -553,7 +547,8 @@ block:
 	VPBROADCASTD 284(R9), Y7
 	VPBROADCASTD 280(R9), Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1152(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -570,7 +565,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 260(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -609,7 +603,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 288(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -624,8 +619,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 296(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -665,7 +658,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 308(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -695,7 +689,6 @@ block:
 
 	// sub-block 7, scale 0
 	VPBROADCASTD 380(R9), Y6
-	PREFETCHT0   9600(R8)
 	VMOVDQU      1472(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -719,7 +712,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 344(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -752,8 +746,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 352(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -768,7 +760,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 360(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -836,6 +829,8 @@ block:
 	VPBROADCASTD 44(R9), Y7
 	VPBROADCASTD 40(R9), Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      224(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -890,6 +885,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 48(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -943,6 +940,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 68(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -995,6 +994,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 104(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -1063,6 +1064,8 @@ block:
 
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y6
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -1118,6 +1121,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 160(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -1169,6 +1174,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 196(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VMOVDQU      Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -1221,6 +1228,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 216(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1289,6 +1298,8 @@ block:
 	VPBROADCASTD 284(R9), Y7
 	VPBROADCASTD 280(R9), Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      1184(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -1343,6 +1354,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 288(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -1396,6 +1409,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 308(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -1448,6 +1463,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 344(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -1494,6 +1511,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 360(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1837,8 +1856,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1881,7 +1898,8 @@ block:
 	VPBROADCASTD 44(R9)(R10*1), Y8
 	VPBROADCASTD 40(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      192(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -1914,7 +1932,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1957,7 +1974,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2011,8 +2029,6 @@ block:
 	VPBROADCASTD 92(R9)(R10*1), Y8
 	VPBROADCASTD 88(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2035,7 +2051,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2088,7 +2105,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 96(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2109,7 +2125,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2165,8 +2182,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 116(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2207,7 +2222,8 @@ block:
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y6
 	VPBROADCASTD 188(R9)(R10*1), Y7
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      704(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2240,7 +2256,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 152(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   8832(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2286,7 +2301,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2307,8 +2323,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 168(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2360,7 +2374,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2403,7 +2418,6 @@ block:
 	VPBROADCASTD 236(R9)(R10*1), Y8
 	VPBROADCASTD 232(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	PREFETCHT0   9088(R8)
 	VMOVDQU      960(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2436,7 +2450,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2479,8 +2494,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 240(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2534,7 +2547,8 @@ block:
 	VPBROADCASTD 284(R9)(R10*1), Y8
 	VPBROADCASTD 280(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1152(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2557,7 +2571,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 260(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2610,7 +2623,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2631,8 +2645,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 296(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2688,7 +2700,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2729,7 +2742,6 @@ block:
 	// sub-block 7, scale 0
 	VPBROADCASTD 380(R9), Y6
 	VPBROADCASTD 380(R9)(R10*1), Y7
-	PREFETCHT0   9600(R8)
 	VMOVDQU      1472(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2762,7 +2774,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2808,8 +2821,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 352(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2830,7 +2841,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2925,6 +2937,8 @@ block:
 	VPBROADCASTD 44(R9)(R10*1), Y8
 	VPBROADCASTD 40(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      224(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2999,6 +3013,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -3074,6 +3090,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3146,6 +3164,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -3241,6 +3261,8 @@ block:
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y6
 	VPBROADCASTD 188(R9)(R10*1), Y7
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -3318,6 +3340,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -3389,6 +3413,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3463,6 +3489,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -3558,6 +3586,8 @@ block:
 	VPBROADCASTD 284(R9)(R10*1), Y8
 	VPBROADCASTD 280(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      1184(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -3632,6 +3662,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -3707,6 +3739,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3779,6 +3813,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -3844,6 +3880,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5

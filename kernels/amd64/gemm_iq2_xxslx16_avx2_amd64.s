@@ -52,8 +52,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -77,7 +75,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y7
 	VPSLLD       $0x01, Y5, Y12
 	VPSHUFB      Y7, Y0, Y7
@@ -92,7 +91,6 @@ block:
 	VPBROADCASTD 24(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 28(R9), Y9
@@ -134,7 +132,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -149,8 +148,6 @@ block:
 	VPBROADCASTD 60(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      320(R8), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y7
@@ -174,7 +171,8 @@ block:
 	VPBROADCASTD 72(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 76(R9), Y9
@@ -208,7 +206,6 @@ block:
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -232,7 +229,8 @@ block:
 	VPBROADCASTD 108(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      512(R8), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y7
@@ -256,8 +254,6 @@ block:
 	VPBROADCASTD 120(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 124(R9), Y9
@@ -291,7 +287,8 @@ block:
 	VPBROADCASTD 144(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -315,7 +312,6 @@ block:
 	VPBROADCASTD 156(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT0   8832(R8)
 	VMOVDQU      704(R8), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y7
@@ -334,7 +330,8 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 168(R9), Y8
@@ -373,8 +370,6 @@ block:
 	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -392,7 +387,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -417,7 +413,6 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT0   9088(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 216(R9), Y8
@@ -445,7 +440,8 @@ block:
 	VMOVDQU      1152(R8), Y5
 
 	// sub-block 5, scale 0
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1024(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -474,8 +470,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -500,7 +494,8 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 264(R9), Y8
@@ -528,7 +523,6 @@ block:
 	VMOVDQU      1344(R8), Y5
 
 	// sub-block 6, scale 0
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1216(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -557,7 +551,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -573,8 +568,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y7
 	VPSLLD       $0x01, Y5, Y12
 	VPSHUFB      Y7, Y0, Y7
@@ -611,7 +604,8 @@ block:
 	VMOVDQU      1536(R8), Y5
 
 	// sub-block 7, scale 0
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1408(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -632,7 +626,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT0   9600(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -656,7 +649,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y7
 	VPSLLD       $0x01, Y5, Y12
 	VPSHUFB      Y7, Y0, Y7
@@ -671,8 +665,6 @@ block:
 	VPBROADCASTD 360(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y9
@@ -715,6 +707,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -752,6 +746,8 @@ block:
 	VPBROADCASTD 24(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 28(R9), Y9
@@ -807,6 +803,8 @@ block:
 	VPBROADCASTD 60(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      352(R8), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y7
@@ -863,6 +861,8 @@ block:
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -909,6 +909,8 @@ block:
 	VPBROADCASTD 120(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 124(R9), Y9
@@ -965,6 +967,8 @@ block:
 	VPBROADCASTD 156(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y7
@@ -1021,6 +1025,8 @@ block:
 	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -1062,6 +1068,8 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 216(R9), Y8
@@ -1117,6 +1125,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -1168,6 +1178,8 @@ block:
 	VMOVDQU      1376(R8), Y5
 
 	// sub-block 6, scale 0
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      1248(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -1211,6 +1223,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y7
 	VPSLLD       $0x01, Y5, Y12
 	VPSHUFB      Y7, Y0, Y7
@@ -1267,6 +1281,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -1304,6 +1320,8 @@ block:
 	VPBROADCASTD 360(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y9
@@ -1671,8 +1689,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -1711,7 +1727,8 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y12, Y7
 	VPSLLD       $0x01, Y5, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y15
@@ -1737,7 +1754,6 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y12, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -1799,7 +1815,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -1824,8 +1841,6 @@ block:
 	VPBROADCASTD 60(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      320(R8), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_03030303<>+0(SB), Y13, Y7
@@ -1865,7 +1880,8 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y12, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -1914,7 +1930,6 @@ block:
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -1953,7 +1968,8 @@ block:
 	VPBROADCASTD 108(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      512(R8), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_03030303<>+0(SB), Y13, Y7
@@ -1993,8 +2009,6 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y12, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2043,7 +2057,8 @@ block:
 	VPBROADCASTD 144(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2082,7 +2097,6 @@ block:
 	VPBROADCASTD 156(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT0   8832(R8)
 	VMOVDQU      704(R8), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_03030303<>+0(SB), Y13, Y7
@@ -2113,7 +2127,8 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y13, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y8
 	VPSHUFB      Y7, Y8, Y7
@@ -2171,8 +2186,6 @@ block:
 	VPBROADCASTD 192(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2201,7 +2214,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2242,7 +2256,6 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT0   9088(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y13, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y8
 	VPSHUFB      Y7, Y8, Y7
@@ -2285,7 +2298,8 @@ block:
 	VMOVDQU      1152(R8), Y5
 
 	// sub-block 5, scale 0
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1024(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -2329,8 +2343,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2371,7 +2383,8 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y13, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y8
 	VPSHUFB      Y7, Y8, Y7
@@ -2414,7 +2427,6 @@ block:
 	VMOVDQU      1344(R8), Y5
 
 	// sub-block 6, scale 0
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1216(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -2458,7 +2470,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2483,8 +2496,6 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y12, Y7
 	VPSLLD       $0x01, Y5, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y15
@@ -2543,7 +2554,8 @@ block:
 	VMOVDQU      1536(R8), Y5
 
 	// sub-block 7, scale 0
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1408(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -2573,7 +2585,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT0   9600(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -2612,7 +2623,8 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y12, Y7
 	VPSLLD       $0x01, Y5, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y15
@@ -2638,8 +2650,6 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y12, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2702,6 +2712,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -2765,6 +2777,8 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y12, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2850,6 +2864,8 @@ block:
 	VPBROADCASTD 60(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      352(R8), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_03030303<>+0(SB), Y13, Y7
@@ -2937,6 +2953,8 @@ block:
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -3014,6 +3032,8 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y12, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -3100,6 +3120,8 @@ block:
 	VPBROADCASTD 156(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_03030303<>+0(SB), Y13, Y7
@@ -3187,6 +3209,8 @@ block:
 	VPBROADCASTD 192(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -3255,6 +3279,8 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y13, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y8
 	VPSHUFB      Y7, Y8, Y7
@@ -3340,6 +3366,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -3422,6 +3450,8 @@ block:
 	VMOVDQU      1376(R8), Y5
 
 	// sub-block 6, scale 0
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      1248(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -3489,6 +3519,8 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y12, Y7
 	VPSLLD       $0x01, Y5, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y15
@@ -3576,6 +3608,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -3639,6 +3673,8 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y12, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7

@@ -49,8 +49,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 4(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VMOVDQU      Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -74,7 +72,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 16(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -89,7 +88,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 24(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -127,7 +125,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 52(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VMOVDQU      Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -142,8 +141,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 60(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      320(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -167,7 +164,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 72(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -199,7 +197,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 96(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -221,7 +218,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 108(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      512(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -245,8 +243,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 120(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -278,7 +274,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 144(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -300,7 +297,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 156(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8832(R8)
 	VMOVDQU      704(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -317,7 +313,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 164(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -356,8 +353,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 192(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -372,7 +367,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 200(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -396,7 +392,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 212(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   9088(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -426,7 +421,8 @@ block:
 
 	// sub-block 5, scale 0
 	VPBROADCASTD 280(R9), Y6
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1024(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -450,8 +446,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 248(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -475,7 +469,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 260(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -505,7 +500,6 @@ block:
 
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y6
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1216(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -529,7 +523,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 296(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -546,8 +541,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 304(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -584,7 +577,8 @@ block:
 
 	// sub-block 7, scale 0
 	VPBROADCASTD 376(R9), Y6
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1408(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -601,7 +595,6 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 340(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   9600(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VMOVDQU      Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -625,7 +618,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 352(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -640,8 +634,6 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 360(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -680,6 +672,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 4(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VMOVDQU      Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -717,6 +711,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 24(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -768,6 +764,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 60(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      352(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -822,6 +820,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 96(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -866,6 +866,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 120(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -918,6 +920,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 156(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -972,6 +976,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 192(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -1009,6 +1015,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 212(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VPSRLD       $0x02, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -1061,6 +1069,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 248(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y8
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
@@ -1113,6 +1123,8 @@ block:
 
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y6
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      1248(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
@@ -1152,6 +1164,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 304(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
 	VPSRLD       $0x04, Y5, Y10
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
@@ -1204,6 +1218,8 @@ block:
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 340(R9), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
 	VMOVDQU      Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -1241,6 +1257,8 @@ block:
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 360(R9), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1584,8 +1602,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1618,7 +1634,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 16(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -1639,7 +1656,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1691,7 +1707,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 52(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1712,8 +1729,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      320(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -1746,7 +1761,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 72(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1789,7 +1805,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 96(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -1820,7 +1835,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      512(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -1853,8 +1869,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1897,7 +1911,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 144(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -1928,7 +1943,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT0   8832(R8)
 	VMOVDQU      704(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -1951,7 +1965,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 164(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2004,8 +2019,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 192(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2026,7 +2039,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 200(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2059,7 +2073,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 212(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   9088(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2100,7 +2113,8 @@ block:
 	// sub-block 5, scale 0
 	VPBROADCASTD 280(R9), Y6
 	VPBROADCASTD 280(R9)(R10*1), Y7
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1024(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2133,8 +2147,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 248(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2167,7 +2179,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 260(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2208,7 +2221,6 @@ block:
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y6
 	VPBROADCASTD 328(R9)(R10*1), Y7
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1216(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2241,7 +2253,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 296(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2264,8 +2277,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 304(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2316,7 +2327,8 @@ block:
 	// sub-block 7, scale 0
 	VPBROADCASTD 376(R9), Y6
 	VPBROADCASTD 376(R9)(R10*1), Y7
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1408(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2339,7 +2351,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 340(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   9600(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2372,7 +2383,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 352(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2393,8 +2405,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2447,6 +2457,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2499,6 +2511,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2570,6 +2584,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      352(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2644,6 +2660,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 96(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2706,6 +2724,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2778,6 +2798,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -2852,6 +2874,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 192(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2904,6 +2928,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 212(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2976,6 +3002,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 248(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -3048,6 +3076,8 @@ block:
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y6
 	VPBROADCASTD 328(R9)(R10*1), Y7
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      1248(R8), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
@@ -3102,6 +3132,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 304(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -3174,6 +3206,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 340(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3226,6 +3260,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5

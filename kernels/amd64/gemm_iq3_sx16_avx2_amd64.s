@@ -38,8 +38,6 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD (R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      128(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -52,7 +50,8 @@ block:
 	VPBROADCASTD 8(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      256(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -66,7 +65,6 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   8320(R8)
 	VMOVDQU      128(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -79,7 +77,8 @@ block:
 	VPBROADCASTD 24(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      256(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -109,8 +108,6 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -123,7 +120,8 @@ block:
 	VPBROADCASTD 56(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      512(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -137,7 +135,6 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   8576(R8)
 	VMOVDQU      384(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -150,7 +147,8 @@ block:
 	VPBROADCASTD 72(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      512(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -181,8 +179,6 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VMOVDQU      640(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -195,7 +191,8 @@ block:
 	VPBROADCASTD 104(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      768(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -209,7 +206,6 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   8832(R8)
 	VMOVDQU      640(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -222,7 +218,8 @@ block:
 	VPBROADCASTD 120(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VMOVDQU      768(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -253,8 +250,6 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VMOVDQU      896(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -267,7 +262,8 @@ block:
 	VPBROADCASTD 152(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VMOVDQU      1024(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -281,7 +277,6 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   9088(R8)
 	VMOVDQU      896(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -294,7 +289,8 @@ block:
 	VPBROADCASTD 168(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1024(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -320,8 +316,6 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VMOVDQU      1088(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -333,7 +327,8 @@ block:
 	VPBROADCASTD 196(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1216(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -348,7 +343,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1088(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -360,7 +354,8 @@ block:
 	VPBROADCASTD 212(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VMOVDQU      1216(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -392,8 +387,6 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VMOVDQU      1344(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -405,7 +398,8 @@ block:
 	VPBROADCASTD 244(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1472(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -420,7 +414,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   9600(R8)
 	VMOVDQU      1344(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -432,7 +425,8 @@ block:
 	VPBROADCASTD 260(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VMOVDQU      1472(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -464,8 +458,6 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VMOVDQU      1600(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -477,7 +469,8 @@ block:
 	VPBROADCASTD 292(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VMOVDQU      1728(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -492,7 +485,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   9856(R8)
 	VMOVDQU      1600(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -504,7 +496,8 @@ block:
 	VPBROADCASTD 308(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   9920(R8)
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      1728(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -536,8 +529,6 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
 	VMOVDQU      1856(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -549,7 +540,8 @@ block:
 	VPBROADCASTD 340(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   10048(R8)
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      1984(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -564,7 +556,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   10112(R8)
 	VMOVDQU      1856(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -576,15 +567,14 @@ block:
 	VPBROADCASTD 356(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT0   10176(R8)
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VMOVDQU      1984(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 360(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
 	VMOVDQU      2048(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -615,6 +605,8 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD (R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VMOVDQU      160(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -640,6 +632,8 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      160(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -681,6 +675,8 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VMOVDQU      416(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -706,6 +702,8 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VMOVDQU      416(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -748,6 +746,8 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VMOVDQU      672(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -773,6 +773,8 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      672(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -815,6 +817,8 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VMOVDQU      928(R8), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -840,6 +844,8 @@ block:
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VMOVDQU      928(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -877,6 +883,8 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VMOVDQU      1120(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -902,6 +910,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VMOVDQU      1120(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -944,6 +954,8 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
+	PREFETCHT1   34432(R8)
+	PREFETCHT0   9856(R8)
 	VMOVDQU      1376(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -969,6 +981,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   34496(R8)
+	PREFETCHT0   9920(R8)
 	VMOVDQU      1376(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -1011,6 +1025,8 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
+	PREFETCHT1   34560(R8)
+	PREFETCHT0   9984(R8)
 	VMOVDQU      1632(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -1036,6 +1052,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   34624(R8)
+	PREFETCHT0   10048(R8)
 	VMOVDQU      1632(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -1078,6 +1096,8 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
+	PREFETCHT1   34688(R8)
+	PREFETCHT0   10112(R8)
 	VMOVDQU      1888(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -1103,6 +1123,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   34752(R8)
+	PREFETCHT0   10176(R8)
 	VMOVDQU      1888(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
@@ -1120,6 +1142,8 @@ block:
 	VPBROADCASTD 360(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
+	PREFETCHT1   34816(R8)
+	PREFETCHT0   10240(R8)
 	VMOVDQU      2080(R8), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
@@ -1268,8 +1292,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      128(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1288,7 +1310,8 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      256(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1309,7 +1332,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   8320(R8)
 	VMOVDQU      128(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1328,7 +1350,8 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      256(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1373,8 +1396,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1393,7 +1414,8 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      512(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1414,7 +1436,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   8576(R8)
 	VMOVDQU      384(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1433,7 +1454,8 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      512(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1479,8 +1501,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VMOVDQU      640(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1499,7 +1519,8 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      768(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1520,7 +1541,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 112(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   8832(R8)
 	VMOVDQU      640(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1539,7 +1559,8 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VMOVDQU      768(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1585,8 +1606,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VMOVDQU      896(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1605,7 +1624,8 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VMOVDQU      1024(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1626,7 +1646,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   9088(R8)
 	VMOVDQU      896(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1645,7 +1664,8 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1024(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1684,8 +1704,6 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VMOVDQU      1088(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1702,7 +1720,8 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1216(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1725,7 +1744,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1088(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1742,7 +1760,8 @@ block:
 	VPBROADCASTD 212(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VMOVDQU      1216(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1790,8 +1809,6 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VMOVDQU      1344(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1808,7 +1825,8 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1472(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1831,7 +1849,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   9600(R8)
 	VMOVDQU      1344(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1848,7 +1865,8 @@ block:
 	VPBROADCASTD 260(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VMOVDQU      1472(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1896,8 +1914,6 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VMOVDQU      1600(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1914,7 +1930,8 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VMOVDQU      1728(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -1937,7 +1954,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   9856(R8)
 	VMOVDQU      1600(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1954,7 +1970,8 @@ block:
 	VPBROADCASTD 308(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   9920(R8)
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      1728(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2002,8 +2019,6 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
 	VMOVDQU      1856(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2020,7 +2035,8 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   10048(R8)
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      1984(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2043,7 +2059,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   10112(R8)
 	VMOVDQU      1856(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2060,7 +2075,8 @@ block:
 	VPBROADCASTD 356(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   10176(R8)
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VMOVDQU      1984(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2070,8 +2086,6 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
 	VMOVDQU      2048(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2117,6 +2131,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VMOVDQU      160(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2155,6 +2171,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      160(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2217,6 +2235,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VMOVDQU      416(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2255,6 +2275,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VMOVDQU      416(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2318,6 +2340,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VMOVDQU      672(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2356,6 +2380,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 112(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      672(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2419,6 +2445,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VMOVDQU      928(R8), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2457,6 +2485,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VMOVDQU      928(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
@@ -2513,6 +2543,8 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VMOVDQU      1120(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2551,6 +2583,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VMOVDQU      1120(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2614,6 +2648,8 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34432(R8)
+	PREFETCHT0   9856(R8)
 	VMOVDQU      1376(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2652,6 +2688,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   34496(R8)
+	PREFETCHT0   9920(R8)
 	VMOVDQU      1376(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2715,6 +2753,8 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34560(R8)
+	PREFETCHT0   9984(R8)
 	VMOVDQU      1632(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2753,6 +2793,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   34624(R8)
+	PREFETCHT0   10048(R8)
 	VMOVDQU      1632(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2816,6 +2858,8 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34688(R8)
+	PREFETCHT0   10112(R8)
 	VMOVDQU      1888(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2854,6 +2898,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   34752(R8)
+	PREFETCHT0   10176(R8)
 	VMOVDQU      1888(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2879,6 +2925,8 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
+	PREFETCHT1   34816(R8)
+	PREFETCHT0   10240(R8)
 	VMOVDQU      2080(R8), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9

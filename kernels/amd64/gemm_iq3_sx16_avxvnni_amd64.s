@@ -38,8 +38,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD (R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      128(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -50,7 +48,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 8(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      256(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -61,7 +60,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8320(R8)
 	VMOVDQU      128(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -72,7 +70,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 24(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      256(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -99,8 +98,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -111,7 +108,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 56(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      512(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -122,7 +120,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8576(R8)
 	VMOVDQU      384(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -133,7 +130,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 72(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      512(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -161,8 +159,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VMOVDQU      640(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -173,7 +169,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 104(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      768(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -184,7 +181,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8832(R8)
 	VMOVDQU      640(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -195,7 +191,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 120(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VMOVDQU      768(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -223,8 +220,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VMOVDQU      896(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -235,7 +230,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 152(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VMOVDQU      1024(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -246,7 +242,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9088(R8)
 	VMOVDQU      896(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -257,7 +252,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 168(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1024(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -280,8 +276,6 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VMOVDQU      1088(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -292,7 +286,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 196(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1216(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -303,7 +298,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 204(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1088(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -314,7 +308,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 212(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VMOVDQU      1216(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -342,8 +337,6 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VMOVDQU      1344(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -354,7 +347,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 244(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1472(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -365,7 +359,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 252(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9600(R8)
 	VMOVDQU      1344(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -376,7 +369,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 260(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VMOVDQU      1472(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -404,8 +398,6 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VMOVDQU      1600(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -416,7 +408,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 292(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VMOVDQU      1728(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -427,7 +420,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 300(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9856(R8)
 	VMOVDQU      1600(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -438,7 +430,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 308(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   9920(R8)
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      1728(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -466,8 +459,6 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
 	VMOVDQU      1856(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -478,7 +469,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 340(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   10048(R8)
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      1984(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -489,7 +481,6 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 348(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   10112(R8)
 	VMOVDQU      1856(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -500,14 +491,13 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 356(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   10176(R8)
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VMOVDQU      1984(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
 	VMOVDQU      2048(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -535,6 +525,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD (R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VMOVDQU      160(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -555,6 +547,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      160(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -591,6 +585,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VMOVDQU      416(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -611,6 +607,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VMOVDQU      416(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -648,6 +646,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VMOVDQU      672(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -668,6 +668,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      672(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -705,6 +707,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VMOVDQU      928(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -725,6 +729,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VMOVDQU      928(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -757,6 +763,8 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VMOVDQU      1120(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -777,6 +785,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 204(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VMOVDQU      1120(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -814,6 +824,8 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
+	PREFETCHT1   34432(R8)
+	PREFETCHT0   9856(R8)
 	VMOVDQU      1376(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -834,6 +846,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 252(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34496(R8)
+	PREFETCHT0   9920(R8)
 	VMOVDQU      1376(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -871,6 +885,8 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
+	PREFETCHT1   34560(R8)
+	PREFETCHT0   9984(R8)
 	VMOVDQU      1632(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -891,6 +907,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 300(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34624(R8)
+	PREFETCHT0   10048(R8)
 	VMOVDQU      1632(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -928,6 +946,8 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
+	PREFETCHT1   34688(R8)
+	PREFETCHT0   10112(R8)
 	VMOVDQU      1888(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -948,6 +968,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 348(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34752(R8)
+	PREFETCHT0   10176(R8)
 	VMOVDQU      1888(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -963,6 +985,8 @@ block:
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT1   34816(R8)
+	PREFETCHT0   10240(R8)
 	VMOVDQU      2080(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
@@ -1090,8 +1114,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD (R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      128(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1106,7 +1128,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 8(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      256(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1121,7 +1144,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 16(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8320(R8)
 	VMOVDQU      128(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1136,7 +1158,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 24(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      256(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1175,8 +1198,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 48(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1191,7 +1212,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 56(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      512(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1206,7 +1228,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 64(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8576(R8)
 	VMOVDQU      384(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1221,7 +1242,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 72(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      512(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1261,8 +1283,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 96(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VMOVDQU      640(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1277,7 +1297,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 104(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      768(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1292,7 +1313,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 112(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8832(R8)
 	VMOVDQU      640(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1307,7 +1327,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 120(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VMOVDQU      768(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1347,8 +1368,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 144(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VMOVDQU      896(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1363,7 +1382,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 152(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VMOVDQU      1024(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1378,7 +1398,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 160(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9088(R8)
 	VMOVDQU      896(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1393,7 +1412,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 168(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1024(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1426,8 +1446,6 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VMOVDQU      1088(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1442,7 +1460,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 196(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1216(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1457,7 +1476,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 204(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1088(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1472,7 +1490,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VMOVDQU      1216(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1512,8 +1531,6 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VMOVDQU      1344(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1528,7 +1545,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 244(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1472(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1543,7 +1561,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 252(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9600(R8)
 	VMOVDQU      1344(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1558,7 +1575,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VMOVDQU      1472(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1598,8 +1616,6 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VMOVDQU      1600(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1614,7 +1630,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 292(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VMOVDQU      1728(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1629,7 +1646,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 300(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9856(R8)
 	VMOVDQU      1600(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1644,7 +1660,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   9920(R8)
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      1728(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1684,8 +1701,6 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
 	VMOVDQU      1856(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1700,7 +1715,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 340(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   10048(R8)
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      1984(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1715,7 +1731,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 348(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   10112(R8)
 	VMOVDQU      1856(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1730,7 +1745,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT0   10176(R8)
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VMOVDQU      1984(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1738,8 +1754,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 360(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
 	VMOVDQU      2048(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1779,6 +1793,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD (R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VMOVDQU      160(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1807,6 +1823,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 16(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      160(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1859,6 +1877,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 48(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VMOVDQU      416(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1887,6 +1907,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 64(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VMOVDQU      416(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1940,6 +1962,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 96(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VMOVDQU      672(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -1968,6 +1992,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 112(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      672(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2021,6 +2047,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 144(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VMOVDQU      928(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2049,6 +2077,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 160(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VMOVDQU      928(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2095,6 +2125,8 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VMOVDQU      1120(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2123,6 +2155,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 204(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VMOVDQU      1120(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2176,6 +2210,8 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34432(R8)
+	PREFETCHT0   9856(R8)
 	VMOVDQU      1376(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2204,6 +2240,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 252(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34496(R8)
+	PREFETCHT0   9920(R8)
 	VMOVDQU      1376(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2257,6 +2295,8 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34560(R8)
+	PREFETCHT0   9984(R8)
 	VMOVDQU      1632(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2285,6 +2325,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 300(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34624(R8)
+	PREFETCHT0   10048(R8)
 	VMOVDQU      1632(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2338,6 +2380,8 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
+	PREFETCHT1   34688(R8)
+	PREFETCHT0   10112(R8)
 	VMOVDQU      1888(R8), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2366,6 +2410,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 348(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34752(R8)
+	PREFETCHT0   10176(R8)
 	VMOVDQU      1888(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
@@ -2387,6 +2433,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 360(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   34816(R8)
+	PREFETCHT0   10240(R8)
 	VMOVDQU      2080(R8), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7

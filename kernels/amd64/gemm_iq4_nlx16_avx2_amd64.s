@@ -72,6 +72,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   32832(R9)
 	PREFETCHT0   8256(R9)
 	VPAND        192(R8), Y0, Y6
 	VPSHUFB      Y6, Y1, Y6
@@ -88,6 +89,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   32896(R9)
 	PREFETCHT0   8320(R9)
 	VMOVDQU      (R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -127,6 +129,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   32960(R9)
 	PREFETCHT0   8384(R9)
 	VMOVDQU      128(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -334,8 +337,6 @@ block:
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y8, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	PREFETCHT1   32768(R9)
-	PREFETCHT0   8192(R9)
 	VMOVDQU      64(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y0, Y7
@@ -366,7 +367,8 @@ block:
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   8256(R9)
+	PREFETCHT1   32768(R9)
+	PREFETCHT0   8192(R9)
 	VMOVDQU      192(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y0, Y7
@@ -382,7 +384,6 @@ block:
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   8320(R9)
 	VMOVDQU      (R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -415,7 +416,8 @@ block:
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   8384(R9)
+	PREFETCHT1   32832(R9)
+	PREFETCHT0   8256(R9)
 	VMOVDQU      128(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -432,8 +434,6 @@ block:
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   33024(R9)
-	PREFETCHT0   8448(R9)
 	VMOVDQU      192(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -474,6 +474,8 @@ block:
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y8, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	PREFETCHT1   32896(R9)
+	PREFETCHT0   8320(R9)
 	VMOVDQU      96(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y0, Y7
@@ -519,6 +521,8 @@ block:
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   32960(R9)
+	PREFETCHT0   8384(R9)
 	VMOVDQU      32(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -567,6 +571,8 @@ block:
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   33024(R9)
+	PREFETCHT0   8448(R9)
 	VMOVDQU      224(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7

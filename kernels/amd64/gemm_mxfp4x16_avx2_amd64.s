@@ -58,6 +58,7 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y7, Y7
+	PREFETCHT1   32832(R9)
 	PREFETCHT0   8256(R9)
 	VPAND        192(R8), Y0, Y8
 	VPSHUFB      Y8, Y1, Y8
@@ -72,6 +73,7 @@ block:
 	VPADDW       Y6, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   32896(R9)
 	PREFETCHT0   8320(R9)
 	VMOVDQU      (R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -97,6 +99,7 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y7, Y7
+	PREFETCHT1   32960(R9)
 	PREFETCHT0   8384(R9)
 	VMOVDQU      128(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
@@ -360,8 +363,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R10)(R11*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   32768(R9)
-	PREFETCHT0   8192(R9)
 	VMOVDQU      64(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSHUFB      Y9, Y0, Y9
@@ -380,7 +381,8 @@ block:
 	VPBROADCASTD 8(R10)(R11*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8256(R9)
+	PREFETCHT1   32768(R9)
+	PREFETCHT0   8192(R9)
 	VMOVDQU      192(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSHUFB      Y9, Y0, Y9
@@ -394,7 +396,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   8320(R9)
 	VMOVDQU      (R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -413,7 +414,8 @@ block:
 	VPBROADCASTD 20(R10)(R11*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8384(R9)
+	PREFETCHT1   32832(R9)
+	PREFETCHT0   8256(R9)
 	VMOVDQU      128(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -424,8 +426,6 @@ block:
 	VPBROADCASTD 24(R10)(R11*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33024(R9)
-	PREFETCHT0   8448(R9)
 	VMOVDQU      192(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -468,6 +468,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R10)(R11*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   32896(R9)
+	PREFETCHT0   8320(R9)
 	VMOVDQU      96(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSHUFB      Y9, Y0, Y9
@@ -499,6 +501,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   32960(R9)
+	PREFETCHT0   8384(R9)
 	VMOVDQU      32(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -527,6 +531,8 @@ block:
 	VPBROADCASTD 24(R10)(R11*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
+	PREFETCHT1   33024(R9)
+	PREFETCHT0   8448(R9)
 	VMOVDQU      224(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9

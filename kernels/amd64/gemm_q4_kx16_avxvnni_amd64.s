@@ -48,8 +48,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD (R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT1   32768(DI)
-	PREFETCHT0   8192(DI)
 	VMOVDQU      320(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 4(R8), Y10
@@ -58,7 +56,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 8(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8256(DI)
+	PREFETCHT1   32768(DI)
+	PREFETCHT0   8192(DI)
 	VMOVDQU      448(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 12(R8), Y10
@@ -67,7 +66,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 16(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8320(DI)
 	VMOVDQU      576(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 20(R8), Y10
@@ -76,7 +74,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 24(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8384(DI)
+	PREFETCHT1   32832(DI)
+	PREFETCHT0   8256(DI)
 	VMOVDQU      704(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 28(R8), Y10
@@ -96,8 +95,6 @@ block:
 
 	// sub-block 1, scale 0
 	VPXOR        Y8, Y8, Y8
-	PREFETCHT1   33024(DI)
-	PREFETCHT0   8448(DI)
 	VMOVDQU      256(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -108,7 +105,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 52(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8512(DI)
+	PREFETCHT1   32896(DI)
+	PREFETCHT0   8320(DI)
 	VMOVDQU      384(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -119,7 +117,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 60(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8576(DI)
 	VMOVDQU      512(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -130,14 +127,13 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 68(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8640(DI)
+	PREFETCHT1   32960(DI)
+	PREFETCHT0   8384(DI)
 	VMOVDQU      640(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 72(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT1   33280(DI)
-	PREFETCHT0   8704(DI)
 	VMOVDQU      704(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -162,7 +158,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 96(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8768(DI)
+	PREFETCHT1   33024(DI)
+	PREFETCHT0   8448(DI)
 	VMOVDQU      832(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 100(R8), Y10
@@ -171,7 +168,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 104(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8832(DI)
 	VMOVDQU      960(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 108(R8), Y10
@@ -180,7 +176,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 112(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   8896(DI)
+	PREFETCHT1   33088(DI)
+	PREFETCHT0   8512(DI)
 	VMOVDQU      1088(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 116(R8), Y10
@@ -189,8 +186,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 120(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT1   33536(DI)
-	PREFETCHT0   8960(DI)
 	VMOVDQU      1216(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 124(R8), Y10
@@ -210,7 +205,8 @@ block:
 
 	// sub-block 3, scale 0
 	VPXOR        Y8, Y8, Y8
-	PREFETCHT0   9024(DI)
+	PREFETCHT1   33152(DI)
+	PREFETCHT0   8576(DI)
 	VMOVDQU      768(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -221,7 +217,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 148(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   9088(DI)
 	VMOVDQU      896(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -232,7 +227,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 156(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   9152(DI)
+	PREFETCHT1   33216(DI)
+	PREFETCHT0   8640(DI)
 	VMOVDQU      1024(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -243,14 +239,13 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 164(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT1   33792(DI)
-	PREFETCHT0   9216(DI)
 	VMOVDQU      1152(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 168(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   9280(DI)
+	PREFETCHT1   33280(DI)
+	PREFETCHT0   8704(DI)
 	VMOVDQU      1216(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -275,7 +270,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 192(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   9344(DI)
 	VMOVDQU      1344(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 196(R8), Y8
@@ -284,7 +278,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 200(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   9408(DI)
+	PREFETCHT1   33344(DI)
+	PREFETCHT0   8768(DI)
 	VMOVDQU      1472(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 204(R8), Y8
@@ -293,8 +288,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 208(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT1   34048(DI)
-	PREFETCHT0   9472(DI)
 	VMOVDQU      1600(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 212(R8), Y8
@@ -303,7 +296,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 216(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   9536(DI)
+	PREFETCHT1   33408(DI)
+	PREFETCHT0   8832(DI)
 	VMOVDQU      1728(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 220(R8), Y8
@@ -323,7 +317,6 @@ block:
 
 	// sub-block 5, scale 0
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT0   9600(DI)
 	VMOVDQU      1280(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -334,7 +327,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 244(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   9664(DI)
+	PREFETCHT1   33472(DI)
+	PREFETCHT0   8896(DI)
 	VMOVDQU      1408(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -345,8 +339,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 252(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT1   34304(DI)
-	PREFETCHT0   9728(DI)
 	VMOVDQU      1536(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -357,13 +349,13 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 260(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   9792(DI)
+	PREFETCHT1   33536(DI)
+	PREFETCHT0   8960(DI)
 	VMOVDQU      1664(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 264(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   9856(DI)
 	VMOVDQU      1728(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -388,7 +380,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 288(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   9920(DI)
+	PREFETCHT1   33600(DI)
+	PREFETCHT0   9024(DI)
 	VMOVDQU      1856(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 292(R8), Y8
@@ -397,8 +390,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 296(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT1   34560(DI)
-	PREFETCHT0   9984(DI)
 	VMOVDQU      1984(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 300(R8), Y8
@@ -407,7 +398,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 304(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   10048(DI)
+	PREFETCHT1   33664(DI)
+	PREFETCHT0   9088(DI)
 	VMOVDQU      2112(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 308(R8), Y8
@@ -416,7 +408,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 312(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   10112(DI)
 	VMOVDQU      2240(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 316(R8), Y8
@@ -436,7 +427,8 @@ block:
 
 	// sub-block 7, scale 0
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT0   10176(DI)
+	PREFETCHT1   33728(DI)
+	PREFETCHT0   9152(DI)
 	VMOVDQU      1792(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -447,8 +439,6 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 340(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT1   34816(DI)
-	PREFETCHT0   10240(DI)
 	VMOVDQU      1920(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -459,7 +449,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 348(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   10304(DI)
+	PREFETCHT1   33792(DI)
+	PREFETCHT0   9216(DI)
 	VMOVDQU      2048(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -470,13 +461,13 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 356(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   10368(DI)
 	VMOVDQU      2176(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 360(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   10432(DI)
+	PREFETCHT1   33856(DI)
+	PREFETCHT0   9280(DI)
 	VMOVDQU      2240(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -527,6 +518,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 8(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   33920(DI)
+	PREFETCHT0   9344(DI)
 	VMOVDQU      480(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 12(R8), Y10
@@ -543,6 +536,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 24(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   33984(DI)
+	PREFETCHT0   9408(DI)
 	VMOVDQU      736(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 28(R8), Y10
@@ -572,6 +567,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 52(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   34048(DI)
+	PREFETCHT0   9472(DI)
 	VMOVDQU      416(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -592,6 +589,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 68(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   34112(DI)
+	PREFETCHT0   9536(DI)
 	VMOVDQU      672(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -621,6 +620,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 96(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   34176(DI)
+	PREFETCHT0   9600(DI)
 	VMOVDQU      864(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 100(R8), Y10
@@ -637,6 +638,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 112(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   34240(DI)
+	PREFETCHT0   9664(DI)
 	VMOVDQU      1120(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 116(R8), Y10
@@ -664,6 +667,8 @@ block:
 
 	// sub-block 3, scale 0
 	VPXOR        Y8, Y8, Y8
+	PREFETCHT1   34304(DI)
+	PREFETCHT0   9728(DI)
 	VMOVDQU      800(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -684,6 +689,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 156(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   34368(DI)
+	PREFETCHT0   9792(DI)
 	VMOVDQU      1056(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -699,6 +706,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 168(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   34432(DI)
+	PREFETCHT0   9856(DI)
 	VMOVDQU      1248(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -731,6 +740,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 200(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	PREFETCHT1   34496(DI)
+	PREFETCHT0   9920(DI)
 	VMOVDQU      1504(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 204(R8), Y8
@@ -747,6 +758,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 216(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	PREFETCHT1   34560(DI)
+	PREFETCHT0   9984(DI)
 	VMOVDQU      1760(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 220(R8), Y8
@@ -776,6 +789,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 244(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	PREFETCHT1   34624(DI)
+	PREFETCHT0   10048(DI)
 	VMOVDQU      1440(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -796,6 +811,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 260(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	PREFETCHT1   34688(DI)
+	PREFETCHT0   10112(DI)
 	VMOVDQU      1696(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -825,6 +842,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 288(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	PREFETCHT1   34752(DI)
+	PREFETCHT0   10176(DI)
 	VMOVDQU      1888(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 292(R8), Y8
@@ -841,6 +860,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 304(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	PREFETCHT1   34816(DI)
+	PREFETCHT0   10240(DI)
 	VMOVDQU      2144(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 308(R8), Y8
@@ -868,6 +889,8 @@ block:
 
 	// sub-block 7, scale 0
 	VPXOR        Y5, Y5, Y5
+	PREFETCHT1   34880(DI)
+	PREFETCHT0   10304(DI)
 	VMOVDQU      1824(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -888,6 +911,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 348(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	PREFETCHT1   34944(DI)
+	PREFETCHT0   10368(DI)
 	VMOVDQU      2080(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -903,6 +928,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 360(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	PREFETCHT1   35008(DI)
+	PREFETCHT0   10432(DI)
 	VMOVDQU      2272(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1186,8 +1213,6 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD (R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT1   32768(DI)
-	PREFETCHT0   8192(DI)
 	VMOVDQU      320(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 4(R8), Y11
@@ -1200,7 +1225,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 8(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8256(DI)
+	PREFETCHT1   32768(DI)
+	PREFETCHT0   8192(DI)
 	VMOVDQU      448(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 12(R8), Y11
@@ -1213,7 +1239,6 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 16(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8320(DI)
 	VMOVDQU      576(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 20(R8), Y11
@@ -1226,7 +1251,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 24(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8384(DI)
+	PREFETCHT1   32832(DI)
+	PREFETCHT0   8256(DI)
 	VMOVDQU      704(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 28(R8), Y11
@@ -1257,8 +1283,6 @@ block:
 	// sub-block 1, scale 0
 	VPXOR        Y5, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT1   33024(DI)
-	PREFETCHT0   8448(DI)
 	VMOVDQU      256(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1273,7 +1297,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 52(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8512(DI)
+	PREFETCHT1   32896(DI)
+	PREFETCHT0   8320(DI)
 	VMOVDQU      384(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1288,7 +1313,6 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 60(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8576(DI)
 	VMOVDQU      512(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1303,7 +1327,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 68(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8640(DI)
+	PREFETCHT1   32960(DI)
+	PREFETCHT0   8384(DI)
 	VMOVDQU      640(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1311,8 +1336,6 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 72(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT1   33280(DI)
-	PREFETCHT0   8704(DI)
 	VMOVDQU      704(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1350,7 +1373,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 96(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8768(DI)
+	PREFETCHT1   33024(DI)
+	PREFETCHT0   8448(DI)
 	VMOVDQU      832(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 100(R8), Y11
@@ -1363,7 +1387,6 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 104(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8832(DI)
 	VMOVDQU      960(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 108(R8), Y11
@@ -1376,7 +1399,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 112(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   8896(DI)
+	PREFETCHT1   33088(DI)
+	PREFETCHT0   8512(DI)
 	VMOVDQU      1088(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 116(R8), Y11
@@ -1389,8 +1413,6 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 120(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT1   33536(DI)
-	PREFETCHT0   8960(DI)
 	VMOVDQU      1216(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 124(R8), Y11
@@ -1421,7 +1443,8 @@ block:
 	// sub-block 3, scale 0
 	VPXOR        Y5, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT0   9024(DI)
+	PREFETCHT1   33152(DI)
+	PREFETCHT0   8576(DI)
 	VMOVDQU      768(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1436,7 +1459,6 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 148(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   9088(DI)
 	VMOVDQU      896(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1451,7 +1473,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 156(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   9152(DI)
+	PREFETCHT1   33216(DI)
+	PREFETCHT0   8640(DI)
 	VMOVDQU      1024(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1466,8 +1489,6 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 164(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT1   33792(DI)
-	PREFETCHT0   9216(DI)
 	VMOVDQU      1152(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1475,7 +1496,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 168(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
-	PREFETCHT0   9280(DI)
+	PREFETCHT1   33280(DI)
+	PREFETCHT0   8704(DI)
 	VMOVDQU      1216(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1513,7 +1535,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 192(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9344(DI)
 	VMOVDQU      1344(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 196(R8), Y9
@@ -1526,7 +1547,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 200(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9408(DI)
+	PREFETCHT1   33344(DI)
+	PREFETCHT0   8768(DI)
 	VMOVDQU      1472(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 204(R8), Y9
@@ -1539,8 +1561,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 208(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   34048(DI)
-	PREFETCHT0   9472(DI)
 	VMOVDQU      1600(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 212(R8), Y9
@@ -1553,7 +1573,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 216(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9536(DI)
+	PREFETCHT1   33408(DI)
+	PREFETCHT0   8832(DI)
 	VMOVDQU      1728(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 220(R8), Y9
@@ -1584,7 +1605,6 @@ block:
 	// sub-block 5, scale 0
 	VPXOR        Y5, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT0   9600(DI)
 	VMOVDQU      1280(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1599,7 +1619,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 244(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9664(DI)
+	PREFETCHT1   33472(DI)
+	PREFETCHT0   8896(DI)
 	VMOVDQU      1408(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1614,8 +1635,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 252(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   34304(DI)
-	PREFETCHT0   9728(DI)
 	VMOVDQU      1536(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1630,7 +1649,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 260(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9792(DI)
+	PREFETCHT1   33536(DI)
+	PREFETCHT0   8960(DI)
 	VMOVDQU      1664(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1638,7 +1658,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 264(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9856(DI)
 	VMOVDQU      1728(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1676,7 +1695,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 288(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   9920(DI)
+	PREFETCHT1   33600(DI)
+	PREFETCHT0   9024(DI)
 	VMOVDQU      1856(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 292(R8), Y9
@@ -1689,8 +1709,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 296(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   34560(DI)
-	PREFETCHT0   9984(DI)
 	VMOVDQU      1984(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 300(R8), Y9
@@ -1703,7 +1721,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 304(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   10048(DI)
+	PREFETCHT1   33664(DI)
+	PREFETCHT0   9088(DI)
 	VMOVDQU      2112(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 308(R8), Y9
@@ -1716,7 +1735,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 312(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   10112(DI)
 	VMOVDQU      2240(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 316(R8), Y9
@@ -1747,7 +1765,8 @@ block:
 	// sub-block 7, scale 0
 	VPXOR        Y5, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT0   10176(DI)
+	PREFETCHT1   33728(DI)
+	PREFETCHT0   9152(DI)
 	VMOVDQU      1792(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1762,8 +1781,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 340(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   34816(DI)
-	PREFETCHT0   10240(DI)
 	VMOVDQU      1920(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1778,7 +1795,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 348(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   10304(DI)
+	PREFETCHT1   33792(DI)
+	PREFETCHT0   9216(DI)
 	VMOVDQU      2048(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1793,7 +1811,6 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 356(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   10368(DI)
 	VMOVDQU      2176(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1801,7 +1818,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 360(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT0   10432(DI)
+	PREFETCHT1   33856(DI)
+	PREFETCHT0   9280(DI)
 	VMOVDQU      2240(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1867,6 +1885,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 8(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
+	PREFETCHT1   33920(DI)
+	PREFETCHT0   9344(DI)
 	VMOVDQU      480(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 12(R8), Y11
@@ -1891,6 +1911,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 24(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
+	PREFETCHT1   33984(DI)
+	PREFETCHT0   9408(DI)
 	VMOVDQU      736(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 28(R8), Y11
@@ -1935,6 +1957,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 52(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
+	PREFETCHT1   34048(DI)
+	PREFETCHT0   9472(DI)
 	VMOVDQU      416(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -1963,6 +1987,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 68(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
+	PREFETCHT1   34112(DI)
+	PREFETCHT0   9536(DI)
 	VMOVDQU      672(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -2007,6 +2033,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 96(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
+	PREFETCHT1   34176(DI)
+	PREFETCHT0   9600(DI)
 	VMOVDQU      864(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 100(R8), Y11
@@ -2031,6 +2059,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 112(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
+	PREFETCHT1   34240(DI)
+	PREFETCHT0   9664(DI)
 	VMOVDQU      1120(DI), Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
 	VPBROADCASTD 116(R8), Y11
@@ -2073,6 +2103,8 @@ block:
 	// sub-block 3, scale 0
 	VPXOR        Y5, Y5, Y5
 	VPXOR        Y6, Y6, Y6
+	PREFETCHT1   34304(DI)
+	PREFETCHT0   9728(DI)
 	VMOVDQU      800(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -2101,6 +2133,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 156(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
+	PREFETCHT1   34368(DI)
+	PREFETCHT0   9792(DI)
 	VMOVDQU      1056(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -2122,6 +2156,8 @@ block:
 	LONG $0x502dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
 	VPBROADCASTD 168(R8)(R9*1), Y11
 	LONG $0x502dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y10, Y6
+	PREFETCHT1   34432(DI)
+	PREFETCHT0   9856(DI)
 	VMOVDQU      1248(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y10, Y10
@@ -2171,6 +2207,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 200(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34496(DI)
+	PREFETCHT0   9920(DI)
 	VMOVDQU      1504(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 204(R8), Y9
@@ -2195,6 +2233,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 216(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34560(DI)
+	PREFETCHT0   9984(DI)
 	VMOVDQU      1760(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 220(R8), Y9
@@ -2239,6 +2279,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 244(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34624(DI)
+	PREFETCHT0   10048(DI)
 	VMOVDQU      1440(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2267,6 +2309,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 260(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34688(DI)
+	PREFETCHT0   10112(DI)
 	VMOVDQU      1696(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2311,6 +2355,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 288(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34752(DI)
+	PREFETCHT0   10176(DI)
 	VMOVDQU      1888(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 292(R8), Y9
@@ -2335,6 +2381,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 304(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34816(DI)
+	PREFETCHT0   10240(DI)
 	VMOVDQU      2144(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 308(R8), Y9
@@ -2377,6 +2425,8 @@ block:
 	// sub-block 7, scale 0
 	VPXOR        Y5, Y5, Y5
 	VPXOR        Y6, Y6, Y6
+	PREFETCHT1   34880(DI)
+	PREFETCHT0   10304(DI)
 	VMOVDQU      1824(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2405,6 +2455,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 348(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   34944(DI)
+	PREFETCHT0   10368(DI)
 	VMOVDQU      2080(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2426,6 +2478,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
 	VPBROADCASTD 360(R8)(R9*1), Y9
 	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	PREFETCHT1   35008(DI)
+	PREFETCHT0   10432(DI)
 	VMOVDQU      2272(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7

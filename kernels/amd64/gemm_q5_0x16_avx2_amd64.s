@@ -75,6 +75,7 @@ block:
 	VPADDW       Y8, Y4, Y4
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y5, Y5
+	PREFETCHT1   32832(R8)
 	PREFETCHT0   8256(R8)
 	VMOVDQU      256(R8), Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -95,6 +96,7 @@ block:
 	VPADDW       Y4, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y3, Y3
+	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
@@ -128,6 +130,7 @@ block:
 	VPADDW       Y8, Y4, Y4
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y5, Y5
+	PREFETCHT1   32960(R8)
 	PREFETCHT0   8384(R8)
 	VMOVDQU      192(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
@@ -285,8 +288,6 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y6, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      128(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y7, Y10
@@ -309,7 +310,8 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      256(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x01, Y7, Y10
@@ -325,7 +327,6 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT0   8320(R8)
 	VMOVDQU      64(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -348,7 +349,8 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      192(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -361,8 +363,6 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      256(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -404,6 +404,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y6, Y6
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      160(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y7, Y10
@@ -441,6 +443,8 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      96(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -475,6 +479,8 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      288(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9

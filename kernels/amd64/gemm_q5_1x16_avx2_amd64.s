@@ -71,6 +71,7 @@ block:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
+	PREFETCHT1   32832(R8)
 	PREFETCHT0   8256(R8)
 	VMOVDQU      256(R8), Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -89,6 +90,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y3, Y3
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
+	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
 	VMOVDQU      64(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -122,6 +124,7 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y7, Y7
+	PREFETCHT1   32960(R8)
 	PREFETCHT0   8384(R8)
 	VMOVDQU      192(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
@@ -281,8 +284,6 @@ block:
 	VPMADDUBSW   Y4, Y5, Y4
 	VPBROADCASTD (R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y5, Y5
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      128(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y6, Y8
@@ -305,7 +306,8 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      256(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x01, Y6, Y8
@@ -319,7 +321,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	PREFETCHT0   8320(R8)
 	VMOVDQU      64(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -342,7 +343,8 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      192(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -355,8 +357,6 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      256(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -399,6 +399,8 @@ block:
 	VPMADDUBSW   Y4, Y5, Y4
 	VPBROADCASTD (R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y5, Y5
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      160(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y6, Y8
@@ -434,6 +436,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      96(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -468,6 +472,8 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      288(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9

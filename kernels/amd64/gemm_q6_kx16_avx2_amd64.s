@@ -36,8 +36,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD (R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      1344(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      320(R8), Y6
@@ -49,7 +47,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      1408(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      384(R8), Y5
@@ -58,7 +57,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 8(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   8320(R8)
 	VMOVDQU      1472(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
@@ -85,7 +83,8 @@ block:
 	VPBROADCASTD 40(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      1536(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      512(R8), Y5
@@ -105,8 +104,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      1664(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      640(R8), Y5
@@ -115,7 +112,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 24(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      1728(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      704(R8), Y6
@@ -140,7 +138,6 @@ block:
 	// sub-block 1, scale 0
 	VPBROADCASTD 92(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   8576(R8)
 	VMOVDQU      1792(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      256(R8), Y5
@@ -149,7 +146,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      1856(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      320(R8), Y6
@@ -169,8 +167,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 56(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VMOVDQU      1984(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
@@ -197,7 +193,8 @@ block:
 	VPBROADCASTD 88(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      2048(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      512(R8), Y5
@@ -206,7 +203,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   8832(R8)
 	VMOVDQU      2112(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      576(R8), Y6
@@ -218,7 +214,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VMOVDQU      2176(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      640(R8), Y5
@@ -227,8 +224,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 72(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VMOVDQU      2240(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      704(R8), Y6
@@ -260,7 +255,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VMOVDQU      1344(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -272,7 +268,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   9088(R8)
 	VMOVDQU      1408(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -281,7 +276,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1472(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -308,8 +304,6 @@ block:
 	VPBROADCASTD 136(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VMOVDQU      1536(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -329,7 +323,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1664(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -338,7 +333,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 120(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1728(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -363,7 +357,8 @@ block:
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VMOVDQU      1792(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -373,8 +368,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VMOVDQU      1856(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -396,7 +389,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1984(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -424,7 +418,6 @@ block:
 	VPBROADCASTD 184(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   9600(R8)
 	VMOVDQU      2048(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -434,7 +427,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VMOVDQU      2112(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -447,8 +441,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VMOVDQU      2176(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -458,7 +450,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 168(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VMOVDQU      2240(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -491,7 +484,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 192(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   9856(R8)
 	VMOVDQU      2368(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      832(R8), Y6
@@ -503,7 +495,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   9920(R8)
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      2432(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      896(R8), Y5
@@ -512,8 +505,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 200(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
 	VMOVDQU      2496(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      960(R8), Y6
@@ -540,7 +531,8 @@ block:
 	VPBROADCASTD 232(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   10048(R8)
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      2560(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1024(R8), Y5
@@ -560,7 +552,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   10112(R8)
 	VMOVDQU      2688(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1152(R8), Y5
@@ -569,7 +560,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 216(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   10176(R8)
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VMOVDQU      2752(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      1216(R8), Y6
@@ -594,8 +586,6 @@ block:
 	// sub-block 5, scale 0
 	VPBROADCASTD 284(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
 	VMOVDQU      2816(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      768(R8), Y5
@@ -604,7 +594,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 240(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   10304(R8)
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VMOVDQU      2880(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      832(R8), Y6
@@ -624,7 +615,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 248(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   10368(R8)
 	VMOVDQU      3008(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      960(R8), Y6
@@ -651,7 +641,8 @@ block:
 	VPBROADCASTD 280(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   10432(R8)
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      3072(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1024(R8), Y5
@@ -660,8 +651,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   35072(R8)
-	PREFETCHT0   10496(R8)
 	VMOVDQU      3136(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      1088(R8), Y6
@@ -673,7 +662,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   10560(R8)
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VMOVDQU      3200(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1152(R8), Y5
@@ -682,7 +672,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 264(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   10624(R8)
 	VMOVDQU      3264(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      1216(R8), Y6
@@ -714,7 +703,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 288(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   10688(R8)
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VMOVDQU      2368(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -726,8 +716,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   35328(R8)
-	PREFETCHT0   10752(R8)
 	VMOVDQU      2432(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -736,7 +724,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   10816(R8)
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VMOVDQU      2496(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -763,7 +752,6 @@ block:
 	VPBROADCASTD 328(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   10880(R8)
 	VMOVDQU      2560(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -783,7 +771,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   10944(R8)
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      2688(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -792,8 +781,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 312(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   35584(R8)
-	PREFETCHT0   11008(R8)
 	VMOVDQU      2752(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -818,7 +805,8 @@ block:
 	// sub-block 7, scale 0
 	VPBROADCASTD 380(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   11072(R8)
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VMOVDQU      2816(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -828,7 +816,6 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 336(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   11136(R8)
 	VMOVDQU      2880(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -850,7 +837,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   11200(R8)
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VMOVDQU      3008(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -878,8 +866,6 @@ block:
 	VPBROADCASTD 376(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT1   35840(R8)
-	PREFETCHT0   11264(R8)
 	VMOVDQU      3072(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -889,7 +875,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   11328(R8)
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VMOVDQU      3136(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -902,7 +889,6 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   11392(R8)
 	VMOVDQU      3200(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -912,7 +898,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT0   11456(R8)
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VMOVDQU      3264(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -957,6 +944,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   34432(R8)
+	PREFETCHT0   9856(R8)
 	VMOVDQU      1440(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      416(R8), Y5
@@ -991,6 +980,8 @@ block:
 	VPBROADCASTD 40(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
+	PREFETCHT1   34496(R8)
+	PREFETCHT0   9920(R8)
 	VMOVDQU      1568(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      544(R8), Y5
@@ -1018,6 +1009,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 24(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   34560(R8)
+	PREFETCHT0   9984(R8)
 	VMOVDQU      1760(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      736(R8), Y6
@@ -1050,6 +1043,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   34624(R8)
+	PREFETCHT0   10048(R8)
 	VMOVDQU      1888(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      352(R8), Y6
@@ -1095,6 +1090,8 @@ block:
 	VPBROADCASTD 88(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
+	PREFETCHT1   34688(R8)
+	PREFETCHT0   10112(R8)
 	VMOVDQU      2080(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      544(R8), Y5
@@ -1114,6 +1111,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   34752(R8)
+	PREFETCHT0   10176(R8)
 	VMOVDQU      2208(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      672(R8), Y5
@@ -1153,6 +1152,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   34816(R8)
+	PREFETCHT0   10240(R8)
 	VMOVDQU      1376(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1172,6 +1173,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   34880(R8)
+	PREFETCHT0   10304(R8)
 	VMOVDQU      1504(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1217,6 +1220,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   34944(R8)
+	PREFETCHT0   10368(R8)
 	VMOVDQU      1696(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1249,6 +1254,8 @@ block:
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
+	PREFETCHT1   35008(R8)
+	PREFETCHT0   10432(R8)
 	VMOVDQU      1824(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1279,6 +1286,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35072(R8)
+	PREFETCHT0   10496(R8)
 	VMOVDQU      2016(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1315,6 +1324,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35136(R8)
+	PREFETCHT0   10560(R8)
 	VMOVDQU      2144(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1336,6 +1347,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 168(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35200(R8)
+	PREFETCHT0   10624(R8)
 	VMOVDQU      2272(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1379,6 +1392,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   35264(R8)
+	PREFETCHT0   10688(R8)
 	VMOVDQU      2464(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      928(R8), Y5
@@ -1413,6 +1428,8 @@ block:
 	VPBROADCASTD 232(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
+	PREFETCHT1   35328(R8)
+	PREFETCHT0   10752(R8)
 	VMOVDQU      2592(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1056(R8), Y5
@@ -1440,6 +1457,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 216(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35392(R8)
+	PREFETCHT0   10816(R8)
 	VMOVDQU      2784(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      1248(R8), Y6
@@ -1472,6 +1491,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 240(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35456(R8)
+	PREFETCHT0   10880(R8)
 	VMOVDQU      2912(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      864(R8), Y6
@@ -1517,6 +1538,8 @@ block:
 	VPBROADCASTD 280(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
+	PREFETCHT1   35520(R8)
+	PREFETCHT0   10944(R8)
 	VMOVDQU      3104(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1056(R8), Y5
@@ -1536,6 +1559,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   35584(R8)
+	PREFETCHT0   11008(R8)
 	VMOVDQU      3232(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1184(R8), Y5
@@ -1575,6 +1600,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 288(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35648(R8)
+	PREFETCHT0   11072(R8)
 	VMOVDQU      2400(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1594,6 +1621,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35712(R8)
+	PREFETCHT0   11136(R8)
 	VMOVDQU      2528(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1639,6 +1668,8 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   35776(R8)
+	PREFETCHT0   11200(R8)
 	VMOVDQU      2720(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1671,6 +1702,8 @@ block:
 	// sub-block 7, scale 0
 	VPBROADCASTD 380(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
+	PREFETCHT1   35840(R8)
+	PREFETCHT0   11264(R8)
 	VMOVDQU      2848(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1701,6 +1734,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35904(R8)
+	PREFETCHT0   11328(R8)
 	VMOVDQU      3040(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1737,6 +1772,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   35968(R8)
+	PREFETCHT0   11392(R8)
 	VMOVDQU      3168(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1758,6 +1795,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
+	PREFETCHT1   36032(R8)
+	PREFETCHT0   11456(R8)
 	VMOVDQU      3296(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -2084,8 +2123,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      1344(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      320(R8), Y10
@@ -2102,7 +2139,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      1408(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      384(R8), Y8
@@ -2113,7 +2151,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 8(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   8320(R8)
 	VMOVDQU      1472(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      448(R8), Y10
@@ -2153,7 +2190,8 @@ block:
 	VPBROADCASTD 40(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      1536(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      512(R8), Y8
@@ -2180,8 +2218,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      1664(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      640(R8), Y8
@@ -2192,7 +2228,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 24(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      1728(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      704(R8), Y10
@@ -2228,7 +2265,6 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 92(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   8576(R8)
 	VMOVDQU      1792(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      256(R8), Y8
@@ -2239,7 +2275,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      1856(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      320(R8), Y10
@@ -2266,8 +2303,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 56(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VMOVDQU      1984(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      448(R8), Y10
@@ -2307,7 +2342,8 @@ block:
 	VPBROADCASTD 88(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   8768(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      2048(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      512(R8), Y8
@@ -2318,7 +2354,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   8832(R8)
 	VMOVDQU      2112(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      576(R8), Y10
@@ -2335,7 +2370,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   8896(R8)
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VMOVDQU      2176(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      640(R8), Y8
@@ -2346,8 +2382,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 72(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VMOVDQU      2240(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      704(R8), Y10
@@ -2392,7 +2426,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   9024(R8)
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VMOVDQU      1344(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -2409,7 +2444,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   9088(R8)
 	VMOVDQU      1408(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2420,7 +2454,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 104(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   9152(R8)
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      1472(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -2460,8 +2495,6 @@ block:
 	VPBROADCASTD 136(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VMOVDQU      1536(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2488,7 +2521,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   9280(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VMOVDQU      1664(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2499,7 +2533,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 120(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   9344(R8)
 	VMOVDQU      1728(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -2535,7 +2568,8 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 188(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   9408(R8)
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
 	VMOVDQU      1792(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2547,8 +2581,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VMOVDQU      1856(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -2577,7 +2609,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 152(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   9536(R8)
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
 	VMOVDQU      1984(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -2618,7 +2651,6 @@ block:
 	VPBROADCASTD 184(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   9600(R8)
 	VMOVDQU      2048(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2630,7 +2662,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
 	VMOVDQU      2112(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -2648,8 +2681,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
 	VMOVDQU      2176(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -2661,7 +2692,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 168(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   9792(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VMOVDQU      2240(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -2707,7 +2739,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   9856(R8)
 	VMOVDQU      2368(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      832(R8), Y10
@@ -2724,7 +2755,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   9920(R8)
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
 	VMOVDQU      2432(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      896(R8), Y8
@@ -2735,8 +2767,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 200(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
 	VMOVDQU      2496(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      960(R8), Y10
@@ -2776,7 +2806,8 @@ block:
 	VPBROADCASTD 232(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   10048(R8)
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      2560(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      1024(R8), Y8
@@ -2803,7 +2834,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   10112(R8)
 	VMOVDQU      2688(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      1152(R8), Y8
@@ -2814,7 +2844,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 216(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   10176(R8)
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
 	VMOVDQU      2752(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      1216(R8), Y10
@@ -2850,8 +2881,6 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 284(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
 	VMOVDQU      2816(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      768(R8), Y8
@@ -2862,7 +2891,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   10304(R8)
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VMOVDQU      2880(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      832(R8), Y10
@@ -2889,7 +2919,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 248(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   10368(R8)
 	VMOVDQU      3008(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      960(R8), Y10
@@ -2929,7 +2958,8 @@ block:
 	VPBROADCASTD 280(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   10432(R8)
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      3072(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      1024(R8), Y8
@@ -2940,8 +2970,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 256(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35072(R8)
-	PREFETCHT0   10496(R8)
 	VMOVDQU      3136(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      1088(R8), Y10
@@ -2958,7 +2986,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   10560(R8)
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
 	VMOVDQU      3200(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      1152(R8), Y8
@@ -2969,7 +2998,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 264(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   10624(R8)
 	VMOVDQU      3264(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      1216(R8), Y10
@@ -3014,7 +3042,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   10688(R8)
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
 	VMOVDQU      2368(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3031,8 +3060,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   35328(R8)
-	PREFETCHT0   10752(R8)
 	VMOVDQU      2432(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -3043,7 +3070,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 296(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   10816(R8)
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VMOVDQU      2496(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3083,7 +3111,6 @@ block:
 	VPBROADCASTD 328(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   10880(R8)
 	VMOVDQU      2560(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -3110,7 +3137,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   10944(R8)
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
 	VMOVDQU      2688(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -3121,8 +3149,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 312(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35584(R8)
-	PREFETCHT0   11008(R8)
 	VMOVDQU      2752(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3158,7 +3184,8 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 380(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT0   11072(R8)
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
 	VMOVDQU      2816(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -3170,7 +3197,6 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   11136(R8)
 	VMOVDQU      2880(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3199,7 +3225,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 344(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   11200(R8)
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
 	VMOVDQU      3008(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3240,8 +3267,6 @@ block:
 	VPBROADCASTD 376(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35840(R8)
-	PREFETCHT0   11264(R8)
 	VMOVDQU      3072(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -3253,7 +3278,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 352(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   11328(R8)
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VMOVDQU      3136(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3271,7 +3297,6 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT0   11392(R8)
 	VMOVDQU      3200(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -3283,7 +3308,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 360(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT0   11456(R8)
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
 	VMOVDQU      3264(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3346,6 +3372,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   34432(R8)
+	PREFETCHT0   9856(R8)
 	VMOVDQU      1440(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      416(R8), Y8
@@ -3395,6 +3423,8 @@ block:
 	VPBROADCASTD 40(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   34496(R8)
+	PREFETCHT0   9920(R8)
 	VMOVDQU      1568(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      544(R8), Y8
@@ -3431,6 +3461,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 24(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   34560(R8)
+	PREFETCHT0   9984(R8)
 	VMOVDQU      1760(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      736(R8), Y10
@@ -3476,6 +3508,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   34624(R8)
+	PREFETCHT0   10048(R8)
 	VMOVDQU      1888(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      352(R8), Y10
@@ -3541,6 +3575,8 @@ block:
 	VPBROADCASTD 88(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   34688(R8)
+	PREFETCHT0   10112(R8)
 	VMOVDQU      2080(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      544(R8), Y8
@@ -3567,6 +3603,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   34752(R8)
+	PREFETCHT0   10176(R8)
 	VMOVDQU      2208(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      672(R8), Y8
@@ -3621,6 +3659,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   34816(R8)
+	PREFETCHT0   10240(R8)
 	VMOVDQU      1376(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3647,6 +3687,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 104(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   34880(R8)
+	PREFETCHT0   10304(R8)
 	VMOVDQU      1504(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3712,6 +3754,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   34944(R8)
+	PREFETCHT0   10368(R8)
 	VMOVDQU      1696(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -3757,6 +3801,8 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 188(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   35008(R8)
+	PREFETCHT0   10432(R8)
 	VMOVDQU      1824(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -3796,6 +3842,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 152(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35072(R8)
+	PREFETCHT0   10496(R8)
 	VMOVDQU      2016(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3847,6 +3895,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35136(R8)
+	PREFETCHT0   10560(R8)
 	VMOVDQU      2144(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3875,6 +3925,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 168(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35200(R8)
+	PREFETCHT0   10624(R8)
 	VMOVDQU      2272(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -3936,6 +3988,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   35264(R8)
+	PREFETCHT0   10688(R8)
 	VMOVDQU      2464(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      928(R8), Y8
@@ -3985,6 +4039,8 @@ block:
 	VPBROADCASTD 232(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   35328(R8)
+	PREFETCHT0   10752(R8)
 	VMOVDQU      2592(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      1056(R8), Y8
@@ -4021,6 +4077,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 216(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35392(R8)
+	PREFETCHT0   10816(R8)
 	VMOVDQU      2784(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      1248(R8), Y10
@@ -4066,6 +4124,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35456(R8)
+	PREFETCHT0   10880(R8)
 	VMOVDQU      2912(R8), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      864(R8), Y10
@@ -4131,6 +4191,8 @@ block:
 	VPBROADCASTD 280(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   35520(R8)
+	PREFETCHT0   10944(R8)
 	VMOVDQU      3104(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      1056(R8), Y8
@@ -4157,6 +4219,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   35584(R8)
+	PREFETCHT0   11008(R8)
 	VMOVDQU      3232(R8), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      1184(R8), Y8
@@ -4211,6 +4275,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35648(R8)
+	PREFETCHT0   11072(R8)
 	VMOVDQU      2400(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -4237,6 +4303,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 296(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35712(R8)
+	PREFETCHT0   11136(R8)
 	VMOVDQU      2528(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -4302,6 +4370,8 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   35776(R8)
+	PREFETCHT0   11200(R8)
 	VMOVDQU      2720(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -4347,6 +4417,8 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 380(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   35840(R8)
+	PREFETCHT0   11264(R8)
 	VMOVDQU      2848(R8), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
@@ -4386,6 +4458,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 344(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35904(R8)
+	PREFETCHT0   11328(R8)
 	VMOVDQU      3040(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -4437,6 +4511,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 352(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   35968(R8)
+	PREFETCHT0   11392(R8)
 	VMOVDQU      3168(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
@@ -4465,6 +4541,8 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 360(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT1   36032(R8)
+	PREFETCHT0   11456(R8)
 	VMOVDQU      3296(R8), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9

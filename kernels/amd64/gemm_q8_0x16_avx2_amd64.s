@@ -39,6 +39,7 @@ block:
 	VPSIGNB      Y3, Y5, Y3
 	VPMADDUBSW   Y3, Y4, Y3
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
+	PREFETCHT1   32832(R8)
 	PREFETCHT0   8256(R8)
 	VMOVDQU      64(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
@@ -55,6 +56,7 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
 	VMOVDQU      128(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
@@ -71,6 +73,7 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   32960(R8)
 	PREFETCHT0   8384(R8)
 	VMOVDQU      192(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
@@ -104,6 +107,7 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   33088(R8)
 	PREFETCHT0   8512(R8)
 	VMOVDQU      320(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
@@ -120,6 +124,7 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   33152(R8)
 	PREFETCHT0   8576(R8)
 	VMOVDQU      384(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
@@ -136,6 +141,7 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
+	PREFETCHT1   33216(R8)
 	PREFETCHT0   8640(R8)
 	VMOVDQU      448(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
@@ -236,8 +242,6 @@ tile:
 
 block:
 	// sub-block 0, scale 0
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VMOVDQU      (R8), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y6
@@ -249,7 +253,8 @@ block:
 	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y6, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VMOVDQU      64(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -263,7 +268,6 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT0   8320(R8)
 	VMOVDQU      128(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -277,7 +281,8 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT0   8384(R8)
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      192(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -291,8 +296,6 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VMOVDQU      256(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -306,7 +309,8 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT0   8512(R8)
+	PREFETCHT1   32896(R8)
+	PREFETCHT0   8320(R8)
 	VMOVDQU      320(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -320,7 +324,6 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT0   8576(R8)
 	VMOVDQU      384(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -334,7 +337,8 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT0   8640(R8)
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
 	VMOVDQU      448(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -370,6 +374,8 @@ block:
 	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y6, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      96(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -396,6 +402,8 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
 	VMOVDQU      224(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -422,6 +430,8 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
 	VMOVDQU      352(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
@@ -448,6 +458,8 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
 	VMOVDQU      480(R8), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7

@@ -211,13 +211,14 @@ func (g *gen) gemvBooked(f booked, n int) {
 // bookedBlock adds the products of half h of the rows of a block to acc, by column.
 func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 	f.head(w, h)
-	line := 0
+	p := pace{h, g.halves()}
+	line := p.line(f.s1/64, 64, 0)
 	steps := 8 / f.groups
 	magnitude := f.magnitude > 0 && !g.vnni
 	for j := range 8 {
 		xd := j * g.block(f.short)
 		ahead := func(item int) {
-			for want := (j*8 + item + 1) * (f.s1 / 64) / 64; h == 0 && line < want; line++ {
+			for ; line < p.line(f.s1/64, 64, j*8+item+1); line++ {
 				g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
 			}
 		}

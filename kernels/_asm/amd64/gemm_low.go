@@ -129,7 +129,7 @@ func (g *gen) gemvLow(f low, n int) {
 	}
 	g.Label("block")
 	for i, half := range together {
-		g.lowBlock(f, w, x, n, half, i == 0, acc)
+		g.lowBlock(f, w, x, n, half, pace{i, len(together)}, acc)
 	}
 	g.advance(x, f.subs*g.block(f.short))
 	if f.s0 != 0 {
@@ -170,14 +170,15 @@ func (g *gen) aheadLow(f low, w *weights, disp int) {
 }
 
 // lowBlock adds the products of one source block to acc[half][column].
-func (g *gen) lowBlock(f low, w *weights, x columns, n int, halves []int, first bool, acc [][]vec) {
+func (g *gen) lowBlock(f low, w *weights, x columns, n int, halves []int, p pace, acc [][]vec) {
 	for _, h := range halves {
 		f.head(w, h)
 	}
-	line := 0
+	lines := (f.s0 + f.s1 + 63) / 64
+	line := p.line(lines, f.subs*8, 0)
 	steps := 8 / f.groups
 	ahead := func(item int) {
-		for want := (item + 1) * ((f.s0 + f.s1 + 63) / 64) / (f.subs * 8); first && line < want; line++ {
+		for ; line < p.line(lines, f.subs*8, item+1); line++ {
 			g.aheadLow(f, w, line*64)
 		}
 	}
