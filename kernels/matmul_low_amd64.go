@@ -31,7 +31,7 @@ func (p *product) rewritten(a *MatMulArgs) {
 		rewrite = amd64.Expand_words_q8x_1x32_avx2
 	}
 	row := a.Cols / tile.Q8XElems * block
-	per := min(a.N, max(cacheBytes/row/24*24, 24))
+	per := min(a.N, evenRows(a.N, row))
 	s := rowsPool.Get().(*rows)
 	if len(s.buf) < per*row+64 {
 		s.buf = make([]byte, per*row+64)

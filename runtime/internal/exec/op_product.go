@@ -13,8 +13,15 @@ import (
 const (
 	pieceBytes    = 256 << 10 // most weight bytes in a piece
 	pieceMinBytes = 16 << 10
-	pieceBatch    = 128 // rows of the batch that a piece is multiplied with at a time
+	pieceBatch    = 144 // most rows of the batch that a piece is multiplied with at a time
+	pieceRows     = 12  // what their number is a multiple of, all but the last: kernels take 12 rows or parts of them without a rest
 )
+
+// batchBlock is how many rows of a batch a piece is multiplied with at a time: blocks of about one size, because weights are expanded for each.
+func batchBlock(rows int) int {
+	blocks := max((rows+pieceBatch-1)/pieceBatch, 1)
+	return ((rows+blocks-1)/blocks + pieceRows - 1) / pieceRows * pieceRows
+}
 
 // product is one matrix of a MatMul, bound.
 type product struct {
@@ -81,7 +88,11 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 			// The tiles of the slot that hold rows of the part; its first row is the first of a tile.
 			first, last := max(0, q.from-s.row0)/l.Rows, min(s.tiles, l.TileRows(max(0, q.from+q.rows-s.row0)))
 			for t := first; t < last; {
-				n := min(q.w.wholeGroups(max(m.pieceBytes(total)/q.w.stride, 1)), last-t)
+				n := q.w.wholeGroups(max(m.pieceBytes(total)/q.w.stride, 1))
+				if n > 1 {
+					n &^= 1 // prompts take tile rows by twos
+				}
+				n = min(n, last-t)
 				c := piece{of: q, part: j, tile: t, row0: s.row0 + t*l.Rows - q.from, tiles: n}
 				c.rows = min(n*l.Rows, q.rows-c.row0)
 				pieces = append(pieces, c)
@@ -116,8 +127,10 @@ func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), 
 	for i := range n {
 		if w, part := partOf(i); w.streamed(part) {
 			m.streamPieces(selected, n, partOf, func(w *worker, i int) {
-				for r, rows := 0, m.count(selected); r < rows; r += pieceBatch {
-					run(w, i, r, min(pieceBatch, rows-r))
+				rows := m.count(selected)
+				block := batchBlock(rows)
+				for r := 0; r < rows; r += block {
+					run(w, i, r, min(block, rows-r))
 				}
 			})
 			return
@@ -125,14 +138,15 @@ func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), 
 	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		rows := m.count(selected)
-		blocks := (rows + pieceBatch - 1) / pieceBatch
+		block := batchBlock(rows)
+		blocks := (rows + block - 1) / block
 		for {
 			i, ok := m.pool.Take(w.id, next, n*blocks)
 			if !ok {
 				return
 			}
-			r := i % blocks * pieceBatch
-			run(w, i/blocks, r, min(pieceBatch, rows-r))
+			r := i % blocks * block
+			run(w, i/blocks, r, min(block, rows-r))
 		}
 	})
 }
