@@ -44,12 +44,12 @@ var policy = map[string]string{
 	"compiler/internal/vocab":         "compiler/internal/gguf format",
 	"compiler/internal/arch":          "compiler/internal/gguf format",
 	"compiler/internal/lower":         "compiler/internal/arch compiler/internal/gguf format",
-	"compiler/internal/plan":          "compiler/internal/gguf format kernels/tile",
+	"compiler/internal/plan":          "compiler/internal/gguf format format/routing kernels/tile",
 	"compiler/internal/roofline":      "compiler/internal/plan kernels/tile kernels/amd64 kernels/arm64",
 	"compiler/internal/pack":          "compiler/internal/plan compiler/internal/gguf format kernels/tile",
 	"compiler/internal/provenance":    "compiler/internal/gguf format",
 	"compiler/internal/restore":       "compiler/internal/pack compiler/internal/plan compiler/internal/gguf format kernels/tile",
-	"compiler":                        "compiler/internal/* format format/check kernels/tile kernels/cpu",
+	"compiler":                        "compiler/internal/* format format/check format/routing kernels/tile kernels/cpu",
 
 	// The runtime. It cannot import compiler/internal (the toolchain refuses) and must not import the rest of the compiler.
 	"runtime/internal/store":   "",

@@ -15,6 +15,7 @@ import (
 	"jns/compiler/internal/provenance"
 	"jns/compiler/internal/vocab"
 	"jns/format"
+	"jns/format/routing"
 )
 
 // Report says what Compile made.
@@ -85,6 +86,8 @@ type build struct {
 	target plan.Target
 
 	// inventory
+	profile   *routing.Trace // nil: none
+	asFound   []uint32       // order of experts that a container has which is compiled again; nil: the table's
 	set       *gguf.Set
 	graph     *arch.Graph
 	tokenizer []byte
@@ -107,6 +110,11 @@ type build struct {
 func (b *build) inventory() (err error) {
 	if b.target, err = b.opt.target(); err != nil {
 		return err
+	}
+	if b.opt.Profile != "" {
+		if b.profile, err = readProfile(b.opt.Profile); err != nil {
+			return err
+		}
 	}
 	if b.set, err = gguf.Open(b.opt.Source); err != nil {
 		return err
@@ -175,6 +183,10 @@ func (b *build) plan() (err error) {
 	if b.tiles, err = plan.Make(b.items, b.target); err != nil {
 		return err
 	}
+	order, err := b.order()
+	if err != nil {
+		return err
+	}
 	files, shards, err := provenance.Sources(b.set)
 	if err != nil {
 		return err
@@ -182,10 +194,10 @@ func (b *build) plan() (err error) {
 	d := &format.Draft{
 		Target: b.target.Name, TunedFor: tunedFor(b.target),
 		Model:    b.facts(),
-		Compiler: format.Compiler{Name: compilerName, Revision: OutputRevision, Options: b.opt.canonical()},
+		Compiler: format.Compiler{Name: compilerName, Revision: OutputRevision, Options: b.recipe().String()},
 		Source:   shards, SourceFiles: files,
 		Tokenizer: b.tokenizer, Template: []byte(b.template), Program: b.program,
-		Tensors: b.tiles.Tensors, Slots: b.tiles.Slots,
+		Tensors: b.tiles.Tensors, Slots: b.tiles.Slots, Order: order,
 	}
 	if b.laid, err = format.Lay(d); err != nil {
 		return err

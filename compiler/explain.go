@@ -23,6 +23,8 @@ type Explanation struct {
 	Tensors  []TensorLine     `json:"tensors"`               // in the order of the source
 	Sections []format.Section `json:"-"`
 	Notes    []string         `json:"notes,omitempty"`
+	Profile  string           `json:"profile,omitempty"` // SHA-256 of the routing trace by which experts lie
+	Order    []LayerOrder     `json:"experts_order,omitempty"`
 	Length   uint64           `json:"container_bytes"`
 
 	lowered lowered
@@ -59,6 +61,7 @@ func (b *build) explanation() *Explanation {
 	ex := &Explanation{
 		Model: d.Model, Target: d.Target, Passes: lower.Passes(), Program: programLines(d.Program, d.Tensors),
 		Arena: d.Program.PerRow, Sections: b.laid.Sections, Length: b.laid.Length, Notes: b.vocab.Notes,
+		Profile: b.recipe().Profile, Order: ExpertOrder(format.SlotList(d.Slots)),
 	}
 	ex.lowered = lowered{d.Program, d.Tensors}
 	ex.states(d.Program.States)
@@ -106,6 +109,9 @@ func (ex *Explanation) Text(w io.Writer) error {
 	fmt.Fprintf(&b, "parameters %d, vocabulary %d, trained context %d\n", ex.Model.Params, ex.Model.Vocab, ex.Model.Context)
 	fmt.Fprintf(&b, "target     %s\n", ex.Target)
 	fmt.Fprintf(&b, "container  %d bytes; per token of a batch %d bytes of arena; per position of context %d bytes of keys and values%s\n\n", ex.Length, ex.Arena, ex.KVBytes, recurrentText(ex.State))
+	if ex.Profile != "" {
+		fmt.Fprintf(&b, "experts    %s\n\n", OrderText(ex.Profile, ex.Order))
+	}
 	wide := [5]int{}
 	for _, t := range ex.Tensors {
 		for i, s := range []string{t.Name, t.Type, t.Shape, t.Layout, t.Class} {

@@ -24,6 +24,9 @@ func ExplainContainer(path string) (*Explanation, error) {
 	ex := &Explanation{
 		Model: c.TOC.Model, Target: c.Header.Target, Arena: c.Program.PerRow, Sections: c.TOC.Sections, Length: c.Header.Length,
 	}
+	if r, err := ParseRecipe(c.TOC.Compiler.Options); err == nil {
+		ex.Profile, ex.Order = r.Profile, ExpertOrder(c.Slots)
+	}
 	for i := range tensors {
 		tensors[i] = c.Tensors.At(i)
 		ex.Tensors = append(ex.Tensors, recorded(&tensors[i]))

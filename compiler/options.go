@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -42,6 +41,7 @@ type Options struct {
 	Source      string // a GGUF, or any part of a split set
 	Output      string // empty: beside the source, name.TARGET.jns
 	Target      string // empty: plan.Default, whatever machine compiles; "native": the target of this machine
+	Profile     string // a routing trace, by which experts lie in the file; empty: by layer and number
 	KeepUnknown bool   // keep tensors that the architecture does not know instead of refusing them
 
 	Workers  int            // 0: GOMAXPROCS. Has no influence on the output.
@@ -52,11 +52,6 @@ type Options struct {
 type Progress struct {
 	Phase       string // "pack", "seal", "verify", "restore"
 	Done, Total uint64 // bytes
-}
-
-// canonical is the text of the options that influence the output. It goes into the container; the target stands beside it.
-func (o *Options) canonical() string {
-	return fmt.Sprintf("keep-unknown=%t", o.KeepUnknown)
 }
 
 // target resolves the target's name.

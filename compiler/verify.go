@@ -25,6 +25,7 @@ import (
 type VerifyOptions struct {
 	Container string
 	Against   string // a GGUF that must be the source; empty: none at hand
+	Profile   string // a routing trace that must be the one by which experts lie; empty: none at hand
 	Workers   int
 	Progress  func(Progress)
 }
@@ -65,7 +66,7 @@ func Verify(ctx context.Context, opt VerifyOptions) (*Verified, error) {
 	if v.set, err = restore.Source(ctx, v.c); err != nil {
 		return nil, failed(opt.Container, err)
 	}
-	for _, step := range []func(context.Context) error{v.program, v.tensors, v.rebuild, v.against} {
+	for _, step := range []func(context.Context) error{v.program, v.tensors, v.rebuild, v.profile, v.against} {
 		if err := step(ctx); err != nil || ctx.Err() != nil {
 			return nil, failed(opt.Container, cmp.Or(ctx.Err(), err))
 		}
@@ -79,7 +80,7 @@ func failed(path string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &unread):
+	case errors.As(err, &unread), errors.Is(err, ErrTrace), errors.Is(err, ErrTraceVersion):
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return fmt.Errorf("%s: %w: %w", path, ErrVerify, err)
@@ -158,7 +159,14 @@ func (v *verifier) rebuild(ctx context.Context) error {
 	if b.target, err = plan.FindTarget(v.c.Header.Target); err != nil {
 		return err
 	}
-	b.opt.KeepUnknown = v.c.TOC.Compiler.Options == (&Options{KeepUnknown: true}).canonical()
+	recipe, err := ParseRecipe(v.c.TOC.Compiler.Options)
+	if err != nil {
+		return err
+	}
+	b.opt.KeepUnknown = recipe.KeepUnknown
+	if recipe.Profile != "" {
+		b.asFound = format.DiskOrder(v.c.Slots)
+	}
 	for _, step := range []func() error{b.read, b.lower, b.plan} {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -218,6 +226,25 @@ func (v *verifier) compare(l *format.Laid) error {
 			return fmt.Errorf("the header of source file %d is not the one that was compiled", i)
 		}
 	}
+	return nil
+}
+
+// profile compares the order of experts with what a profile at hand leads to.
+func (v *verifier) profile(context.Context) error {
+	r, err := ParseRecipe(v.c.TOC.Compiler.Options)
+	switch {
+	case v.opt.Profile == "" && (err != nil || r.Profile == ""):
+		return nil
+	case v.opt.Profile == "":
+		v.out.Notes = append(v.out.Notes, fmt.Sprintf("experts lie in an order of their own; that the profile %s leads to it is not proved: give the profile", r.Profile))
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := profileOrder(v.c, r, v.opt.Profile); err != nil {
+		return err
+	}
+	v.proved(v.opt.Profile + " is the profile, and experts lie as it leads to")
 	return nil
 }
 

@@ -51,6 +51,7 @@ func (d *differ) compare(level, name, a, b string) {
 }
 
 func (d *differ) facts(a, b *Container) {
+	d.compare("header", "version", versionText(a.Header), versionText(b.Header))
 	d.compare("header", "target", a.Header.Target, b.Header.Target)
 	d.compare("header", "tuned-for", a.Header.TunedFor, b.Header.TunedFor)
 	d.compare("header", "layouts", fmt.Sprint(a.Header.Layouts), fmt.Sprint(b.Header.Layouts))
@@ -66,6 +67,20 @@ func (d *differ) facts(a, b *Container) {
 	for i := range max(len(a.TOC.Source), len(b.TOC.Source)) {
 		d.compare("source", fmt.Sprint(i), shardText(a.TOC.Source, i), shardText(b.TOC.Source, i))
 	}
+}
+
+func versionText(h *Header) string { return fmt.Sprintf("%d.%d", h.Major, h.Minor) }
+
+func orderText(t SlotTable) string {
+	order := DiskOrder(t)
+	if order == nil {
+		return "the table's"
+	}
+	text := fmt.Sprint(order[:min(len(order), 16)])
+	if n := len(order) - 16; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
 
 func factMap(fs []Fact) map[string]string {
@@ -136,6 +151,7 @@ func (d *differ) slots(a, b SlotTable) {
 	for i := range max(a.Len(), b.Len()) {
 		d.compare("slot", fmt.Sprint(i), text(a, i), text(b, i))
 	}
+	d.compare("slot", "order of experts", orderText(a), orderText(b))
 }
 
 // program compares lines: what both have in the same order stays, the rest is old or new. Names are indices of lines.

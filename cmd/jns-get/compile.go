@@ -26,7 +26,8 @@ func compileCommand() *cli.Command {
 		Description: "For machines for which no container is published, or where none can be fetched. The source is compared with the manifest, and so is the\n" +
 			"container if one was published for the same target by the same revision of the compiler.",
 		Flags: append(append(manifestFlags(), sourceFlags()...),
-			&cli.StringFlag{Name: "source", Usage: "a GGUF `FILE` that is here already (any part of a split model)"}),
+			&cli.StringFlag{Name: "source", Usage: "a GGUF `FILE` that is here already (any part of a split model)"},
+			&cli.StringFlag{Name: "profile", Usage: "the routing trace `FILE` by which the published container's experts lie, if the manifest's options name one"}),
 		Action: compile,
 	}
 }
@@ -46,6 +47,13 @@ func compile(ctx context.Context, c *cli.Command) error {
 	if target == "" {
 		target = f.Target
 	}
+	if target == "native" {
+		target = compiler.Native()[0]
+	}
+	recipe, err := f.recipe(c, target)
+	if err != nil {
+		return err
+	}
 	out := c.String("output")
 	dir := "."
 	if st, err := os.Stat(out); out != "" && err == nil && st.IsDir() {
@@ -55,9 +63,6 @@ func compile(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if target == "native" {
-		target = compiler.Native()[0]
-	}
 	if out == "" { // here, not beside the source
 		out = filepath.Join(dir, f.Name+"."+target+".jns")
 		if target == f.Target {
@@ -66,7 +71,7 @@ func compile(ctx context.Context, c *cli.Command) error {
 	}
 	bars := progress.New()
 	rep, err := compiler.Compile(ctx, compiler.Options{
-		Source: source, Output: out, Target: target, KeepUnknown: f.Compiler.Options == "keep-unknown=true",
+		Source: source, Output: out, Target: target, Profile: c.String("profile"), KeepUnknown: recipe.KeepUnknown,
 		Progress: func(p compiler.Progress) { bars.Show(p.Phase, p.Done, p.Total) },
 	})
 	bars.Close(err)
@@ -86,6 +91,21 @@ func compile(ctx context.Context, c *cli.Command) error {
 	fmt.Fprintln(os.Stderr, verdict)
 	_, err = fmt.Fprintf(stdout, "%x  %s\n", rep.Root, rep.Output)
 	return err
+}
+
+// recipe says how the published container was made, before anything is fetched: with a profile that is not at hand it cannot be made here. What was not published for the target can
+// be made without.
+func (f *found) recipe(c *cli.Command, target string) (compiler.Recipe, error) {
+	r, err := compiler.ParseRecipe(f.Compiler.Options)
+	profile := c.String("profile")
+	if err != nil || profile == "" && target != f.Target {
+		return r, err
+	}
+	sum, err := r.ProfileSum(profile)
+	if err == nil && sum != r.Profile {
+		err = fmt.Errorf("%s: %w: its SHA-256 is %s, the published container was made with %s", profile, errDiffers, sum, r.Profile)
+	}
+	return r, err
 }
 
 // compilable finds a manifest of the model: of the target asked for if there is one, else of any, since they have the same source.

@@ -22,6 +22,7 @@ func compileCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "target", Usage: "what to lay the weights out for; see jnsc targets"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write (default: beside the model, MODEL.TARGET.jns)"},
+			&cli.StringFlag{Name: "profile", Usage: "a routing trace `FILE` (jns-run --record-routing): experts that it used together lie together in the container"},
 			&cli.BoolFlag{Name: "keep-unknown", Usage: "keep tensors that the architecture does not know instead of refusing them"},
 			&cli.BoolFlag{Name: "force", Usage: "write over a file that is no container"},
 			threadsFlag(), jsonFlag(),
@@ -51,7 +52,8 @@ func compile(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	opt := compiler.Options{
-		Source: c.Args().First(), Output: c.String("output"), Target: c.String("target"), KeepUnknown: c.Bool("keep-unknown"), Workers: n,
+		Source: c.Args().First(), Output: c.String("output"), Target: c.String("target"), Profile: c.String("profile"), KeepUnknown: c.Bool("keep-unknown"),
+		Workers: n,
 	}
 	if isContainer(opt.Source) {
 		return jnscli.Usagef("%s is a container already; jnsc restore gives its GGUF back", opt.Source)

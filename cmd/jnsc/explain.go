@@ -20,6 +20,7 @@ func explainCommand() *cli.Command {
 			&cli.StringFlag{Name: "target", Usage: "what to lay the weights out for; see jnsc targets"},
 			&cli.BoolFlag{Name: "program", Usage: "only the program: each operation with shapes, places in the arena and what was fused into it"},
 			&cli.BoolFlag{Name: "dot", Usage: "the program as a graph for Graphviz: jnsc explain --dot M | dot -Tsvg -o m.svg"},
+			&cli.StringFlag{Name: "profile", Usage: "a routing trace `FILE`, as for jnsc compile"},
 			&cli.BoolFlag{Name: "keep-unknown", Usage: "keep tensors that the architecture does not know instead of refusing them"},
 			jsonFlag(),
 		),
@@ -67,10 +68,10 @@ func explain(_ context.Context, c *cli.Command) error {
 func explanation(c *cli.Command) (*compiler.Explanation, error) {
 	path := c.Args().First()
 	if !isContainer(path) {
-		return compiler.Explain(compiler.Options{Source: path, Target: c.String("target"), KeepUnknown: c.Bool("keep-unknown")})
+		return compiler.Explain(compiler.Options{Source: path, Target: c.String("target"), Profile: c.String("profile"), KeepUnknown: c.Bool("keep-unknown")})
 	}
-	if c.IsSet("target") && !c.Bool("roofline") || c.IsSet("keep-unknown") {
-		return nil, jnscli.Usagef("%s is compiled already: --target (but with --roofline) and --keep-unknown are for a GGUF", path)
+	if c.IsSet("target") && !c.Bool("roofline") || c.IsSet("keep-unknown") || c.IsSet("profile") {
+		return nil, jnscli.Usagef("%s is compiled already: --target (but with --roofline), --profile and --keep-unknown are for a GGUF", path)
 	}
 	return compiler.ExplainContainer(path)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/compiler"
 	"jns/format"
 )
 
@@ -37,6 +38,8 @@ type (
 		Sections   []section    `json:"sections"`
 		Tensors    int          `json:"tensors"`
 		Slots      int          `json:"slots"`
+		Profile    string       `json:"profile,omitempty"` // SHA-256 of the routing trace by which experts lie
+		Order      []layerOrder `json:"experts_order,omitempty"`
 		Program    program      `json:"program"`
 		Template   bool         `json:"chat_template"`
 		Provenance []provenance `json:"provenance"`
@@ -54,7 +57,8 @@ type (
 		Revision uint32 `json:"revision"`
 		Options  string `json:"options"`
 	}
-	shard struct {
+	layerOrder = compiler.LayerOrder
+	shard      struct {
 		Bytes  uint64 `json:"bytes"`
 		SHA256 string `json:"sha256"`
 	}
@@ -114,6 +118,9 @@ func describe(path string, k *format.Container) (*inspected, error) {
 		Tensors:  k.Tensors.Len(), Slots: k.Slots.Len(), Template: k.Template() != "",
 		Program: program{Operations: len(p.Ops), Buffers: len(p.Buffers), PerRow: p.PerRow, Fixed: p.Fixed, PerWorker: p.PerWorker},
 	}
+	if r, err := compiler.ParseRecipe(t.Compiler.Options); err == nil {
+		d.Profile, d.Order = r.Profile, compiler.ExpertOrder(k.Slots)
+	}
 	for _, f := range t.Model.Facts {
 		d.Model.Facts[f.Key] = f.Value
 	}
@@ -158,6 +165,12 @@ func (d *inspected) text() string {
 		row(fmt.Sprintf("source %d", i+1), "sha256 %s (%d bytes)", s.SHA256, s.Bytes)
 	}
 	row("weights", "%d tensors in %d slots", d.Tensors, d.Slots)
+	if d.Profile != "" {
+		row("experts", "lie by the profile %s", d.Profile)
+	}
+	for _, l := range d.Order {
+		row("", "%s", l)
+	}
 	p := d.Program
 	row("program", "%d operations over %d buffers", p.Operations, p.Buffers)
 	row("memory", "arena %s per token of a batch + %s + %s per thread; keys and values %s per position%s", jnscli.Size(p.PerRow), jnscli.Size(p.Fixed),

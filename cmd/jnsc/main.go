@@ -20,10 +20,10 @@ import (
 // classes sort errors into exit codes. The order matters: a file of another kind, or of a later version, was not verified at all; what verification
 // found wrong is a failed verification, whatever it found.
 var classes = jnscli.Classes{
-	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrMagic, compiler.ErrNotGGUF, compiler.ErrMissingPart, errNoSource}},
-	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrVersion}},
+	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrMagic, compiler.ErrNotGGUF, compiler.ErrMissingPart, errNoSource, compiler.ErrTrace}},
+	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrVersion, compiler.ErrTraceVersion, compiler.ErrNoProfile}},
 	{Code: jnscli.ExitVerify, Sentinels: []error{compiler.ErrVerify, compiler.ErrMismatch, manifests.ErrSignature}},
-	{Code: jnscli.ExitUsage, Sentinels: []error{compiler.ErrTarget, compiler.ErrMachine, manifests.ErrKey}},
+	{Code: jnscli.ExitUsage, Sentinels: []error{compiler.ErrTarget, compiler.ErrMachine, compiler.ErrProfile, manifests.ErrKey}},
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{compiler.ErrCorrupt, format.ErrCorrupt, manifests.ErrManifest}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{compiler.ErrUnsupported, format.ErrUnsupported}},
 }

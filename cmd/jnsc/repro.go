@@ -24,6 +24,7 @@ func reproCommand() *cli.Command {
 			"the root digest, every MiB and the whole file. The first link that differs is named; exit code 5.",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "source", Usage: "GGUF `FILE`, or the directory that holds it (default: the manifest's)"},
+			&cli.StringFlag{Name: "profile", Usage: "the routing trace `FILE` by which the published container's experts lie, if the manifest's options name one"},
 			&cli.StringFlag{Name: "container", Usage: "a published container `FILE` to compare too"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "keep the rebuilt container as `FILE`"},
 			threadsFlag(), jsonFlag(),
@@ -89,12 +90,23 @@ func repro(ctx context.Context, c *cli.Command) error {
 
 // rebuild compares link by link, and stops where going on would mean nothing: a source that is not the published one is not compiled.
 func (r *chainOf) rebuild(ctx context.Context, c *cli.Command, m *manifests.Manifest, workers int) error {
+	recipe, err := compiler.ParseRecipe(m.Compiler.Options)
+	if err != nil {
+		recipe = compiler.Recipe{} // the link of the options will say so
+	}
+	sum, err := recipe.ProfileSum(c.String("profile"))
+	if err != nil {
+		return err
+	}
 	source, err := r.source(c, m)
 	if err != nil || r.broken() != nil {
 		return err
 	}
 	r.add("compiler name", m.Compiler.Name, "jnsc")
 	r.add("compiler revision", m.Compiler.Revision, compiler.OutputRevision)
+	if recipe.Profile != "" {
+		r.add("profile", recipe.Profile, sum)
+	}
 	if r.broken() != nil {
 		return nil
 	}
@@ -111,7 +123,7 @@ func (r *chainOf) rebuild(ctx context.Context, c *cli.Command, m *manifests.Mani
 	}
 	bars := progress.New()
 	rep, err := compiler.Compile(ctx, compiler.Options{
-		Source: source, Output: out, Target: m.Target, KeepUnknown: m.Compiler.Options == "keep-unknown=true", Workers: workers,
+		Source: source, Output: out, Target: m.Target, Profile: c.String("profile"), KeepUnknown: recipe.KeepUnknown, Workers: workers,
 		Progress: func(p compiler.Progress) { bars.Show(p.Phase, p.Done, p.Total) },
 	})
 	bars.Close(err)

@@ -19,6 +19,7 @@ func verifyCommand() *cli.Command {
 			"are what this compiler makes of the source. What is wrong is named with its section and offset; exit code 5.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "against", Usage: "a `GGUF` (any part of a split model) that must be the source"},
+			&cli.StringFlag{Name: "profile", Usage: "the routing trace `FILE` by which the experts must lie; nothing else needs it"},
 			threadsFlag(), jsonFlag(),
 		},
 		Action: verify,
@@ -35,7 +36,7 @@ func verify(ctx context.Context, c *cli.Command) error {
 	}
 	bars := progress.New()
 	v, err := compiler.Verify(ctx, compiler.VerifyOptions{
-		Container: c.Args().First(), Against: c.String("against"), Workers: n,
+		Container: c.Args().First(), Against: c.String("against"), Profile: c.String("profile"), Workers: n,
 		Progress: func(p compiler.Progress) { bars.Show(p.Phase, p.Done, p.Total) },
 	})
 	bars.Close(err)

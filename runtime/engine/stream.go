@@ -200,9 +200,13 @@ func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error)
 	if s.mem, err = store.Frames(int(frames.Bytes())); err != nil {
 		return nil, fmt.Errorf("%d MiB of frames: %w", plan.Frames>>20, err)
 	}
-	probe := store.Probe{Off: places[0].Off}
 	last := places[len(places)-1]
-	probe.Length = last.Off + last.Length - probe.Off
+	probe := store.Probe{Off: places[0].Off}
+	end := probe.Off
+	for _, p := range places { // experts may lie in an order of their own
+		probe.Off, end = min(probe.Off, p.Off), max(end, p.Off+p.Length)
+	}
+	probe.Length = end - probe.Off
 	probe.Length -= probe.Length % 4096
 	probe.Slot = (last.Length + 4095) &^ 4095
 	cacheDir, err := os.UserCacheDir()
