@@ -96,6 +96,7 @@ var inTests = map[string]string{
 	"runtime/engine":         "compiler",
 	"runtime/server":         "compiler",
 	"cmd/jns-run":            "compiler",
+	"cmd/jnsc":               "format/routing",
 	"cmd/internal/synth":     "compiler runtime/engine",
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"jns/format/routing"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -39,6 +41,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "flip": flip, "cut": cut, "cutby": cutBy, "grow": grow, "part": part, "lastpart": lastPart,
+			"routing": routed,
 		},
 	})
 }
@@ -62,6 +65,31 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if want := int(number(ts, args[0])); code != want {
 		ts.Fatalf("exit code %d, want %d", code, want)
 	}
+}
+
+// routed writes a routing: routing FILE LAYERS EXPERTS [PASSES]. Expert 1 is used most, and each with the one before it.
+func routed(ts *testscript.TestScript, _ bool, args []string) {
+	layers, experts := number(ts, args[1]), number(ts, args[2])
+	passes := experts
+	if len(args) > 3 {
+		passes = number(ts, args[3])
+	}
+	t := &routing.Trace{}
+	for l := range layers {
+		for e := range experts {
+			t.Slots = append(t.Slots, routing.Slot{Layer: int32(l), Expert: int32(e), Length: 4096})
+		}
+	}
+	for p := range passes {
+		t.Turns = append(t.Turns, routing.Turn{Rows: 1})
+		for l := range layers {
+			e := uint32(l*experts + max(p, 1))
+			t.Turns = append(t.Turns, routing.Turn{Slots: []uint32{e, e - 1}, Count: []int32{1, 1}})
+		}
+	}
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(errors.Join(t.Write(f), f.Close()))
 }
 
 func change(ts *testscript.TestScript, name string, f func([]byte) []byte) {
