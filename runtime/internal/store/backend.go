@@ -307,14 +307,14 @@ func (b *Backend) Close() error {
 
 // Changed tells whether the file has another size or time of change than when it was opened.
 func (s *File) Changed() error {
-	st, err := s.f.Stat()
+	size, changed, err := sizeAndTime(s.f)
 	if err != nil {
 		return err
 	}
-	if st.Size() < s.Size() {
-		return fmt.Errorf("%w: %s: it has %d bytes, it had %d when it was opened: %w", ErrRead, s.path, st.Size(), s.Size(), ErrTruncated)
+	if size < s.Size() {
+		return fmt.Errorf("%w: %s: it has %d bytes, it had %d when it was opened: %w", ErrRead, s.path, size, s.Size(), ErrTruncated)
 	}
-	if st.Size() != s.Size() || !st.ModTime().Equal(s.changed) {
+	if size != s.Size() || !changed.Equal(s.changed) {
 		return fmt.Errorf("%w: %s: the file has been written to since it was opened", ErrRead, s.path)
 	}
 	return nil

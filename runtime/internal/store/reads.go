@@ -68,6 +68,8 @@ type Reads struct {
 	broken  error
 	closed  bool
 	stats   ReadStats
+	reaped  func(tag, res int) // took, made once: a worker that looks for the end of a read does so thousands of times
+	again   bool               // took has ended a read since take began
 }
 
 // ReadStats count what a queue did.
@@ -82,6 +84,7 @@ func newReads(path string, dev device, plain io.ReaderAt, align int) *Reads {
 	for i := range q.under {
 		q.free = append(q.free, i)
 	}
+	q.reaped = q.took
 	return q
 }
 
@@ -161,19 +164,8 @@ func (q *Reads) Poll() {
 
 // take reaps. The lock is held.
 func (q *Reads) take(wait bool) {
-	again := false
-	err := q.dev.reap(wait, func(tag, res int) {
-		r := q.under[tag]
-		if r == nil {
-			return
-		}
-		q.under[tag] = nil
-		q.free = append(q.free, tag)
-		if q.ended(r, res) {
-			q.waiting = append(q.waiting, r)
-		}
-		again = true
-	})
+	q.again = false
+	err := q.dev.reap(wait, q.reaped)
 	if err != nil {
 		// Reads that the kernel may still be writing to cannot be taken back: they have failed, and their memory is not used again.
 		for tag, r := range q.under {
@@ -185,9 +177,23 @@ func (q *Reads) take(wait bool) {
 		}
 		q.fail(err)
 	}
-	if again || err != nil {
+	if q.again || err != nil {
 		q.push()
 	}
+}
+
+// took takes the end of one read. The lock is held.
+func (q *Reads) took(tag, res int) {
+	r := q.under[tag]
+	if r == nil {
+		return
+	}
+	q.under[tag] = nil
+	q.free = append(q.free, tag)
+	if q.ended(r, res) {
+		q.waiting = append(q.waiting, r)
+	}
+	q.again = true
 }
 
 // ended takes the result of a read and says whether it has to go on.

@@ -227,6 +227,41 @@ func TestAChangedFileIsNoticed(t *testing.T) {
 	require.ErrorIs(t, s.Changed(), ErrTruncated)
 }
 
+// What is done for every token, and thousands of times where a worker looks for the end of a read, leaves nothing for the collector.
+func TestReadingAllocatesNothing(t *testing.T) {
+	file := content(64)
+	name := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(name, file, 0o600))
+	s, err := Open(name)
+	require.NoError(t, err)
+	defer s.Close()
+	mem, err := Frames(16 * block)
+	require.NoError(t, err)
+	for _, kind := range []string{Uring, Pread, Mmap} {
+		b, err := s.OpenBackend(kind, mem, Probe{Length: int64(len(file)), Slot: 4 * block})
+		require.NoError(t, err)
+		rs := make([]*Read, 4)
+		for i := range rs {
+			rs[i] = &Read{Off: int64(i) * 9 * block, Buf: mem[i*4*block:][:4*block]}
+		}
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			b.Demand.Start(rs...)
+			for _, r := range rs {
+				b.Demand.Poll()
+				if b.Demand.Wait(r) != nil {
+					t.Fail()
+				}
+			}
+			b.Ahead.Poll()
+			if s.Changed() != nil {
+				t.Fail()
+			}
+		}), b.Name)
+		require.NoError(t, b.Close())
+	}
+	require.NoError(t, FreeFrames(mem))
+}
+
 // A container's seccomp profile refuses io_uring, tmpfs refused O_DIRECT for long: whatever is refused, and whenever, something reads.
 func TestWhatTheSystemRefusesFallsBack(t *testing.T) {
 	oldRing, oldDirect := ringFor, directFor
