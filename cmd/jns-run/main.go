@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -125,8 +127,23 @@ func engineFlags() []cli.Flag {
 	)
 }
 
+// opened is an engine together with the file of --record-routing.
+type opened struct {
+	*engine.Engine
+	trace *traceFile
+}
+
+// Close closes the engine, which writes the trace's end, and gives the trace its name.
+func (o *opened) Close() error {
+	err := o.Engine.Close()
+	if o.trace == nil {
+		return err
+	}
+	return errors.Join(err, o.trace.close(err == nil))
+}
+
 // open opens the container named by the first argument.
-func open(c *cli.Command) (*engine.Engine, error) {
+func open(c *cli.Command) (*opened, error) {
 	if c.Args().Len() < 1 {
 		return nil, jnscli.Usagef("name a container: %s MODEL.jns", c.FullName())
 	}
@@ -137,38 +154,66 @@ func open(c *cli.Command) (*engine.Engine, error) {
 }
 
 // openNamed opens a container as the flags say.
-func openNamed(c *cli.Command, name string) (*engine.Engine, error) {
+func openNamed(c *cli.Command, name string) (*opened, error) {
 	if err := apart(c, name); err != nil {
 		return nil, err
 	}
 	o := engineOptions(c)
 	trace := traceFile{name: c.String("record-routing")}
 	if trace.name == "" {
-		return engine.Open(name, o)
+		e, err := engine.Open(name, o)
+		return &opened{Engine: e}, err
 	}
 	o.Record = &trace
 	e, err := engine.Open(name, o)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, trace.close(false))
 	}
 	if err := trace.started(e); err != nil {
-		return nil, errors.Join(err, e.Close())
+		return nil, errors.Join(err, e.Close(), trace.close(false))
 	}
-	return e, nil
+	return &opened{e, &trace}, nil
 }
 
-// apart refuses to write over what is read.
+// apart refuses to write over what is read, and over models: a result can be had again, a model perhaps not.
 func apart(c *cli.Command, input string) error {
-	in, err := os.Stat(input)
-	if err != nil {
-		return nil // opening it says why
-	}
+	session := c.String("session")
 	for _, name := range []string{"output", "record-routing"} {
-		if out, err := os.Stat(c.String(name)); err == nil && os.SameFile(in, out) {
-			return jnscli.Usagef("--%s %s would be written over what is read; name another file", name, c.String(name))
+		path := c.String(name)
+		switch {
+		case path == "":
+		case oneFile(path, input), session != "" && oneFile(path, session):
+			return jnscli.Usagef("--%s %s would be written over what is read; name another file", name, path)
+		case isModel(path):
+			return jnscli.Usagef("--%s %s is a model; name another file, or remove it", name, path)
 		}
 	}
 	return nil
+}
+
+// oneFile reports whether two names are of one file, be it there or not.
+func oneFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	if err1 == nil && err2 == nil {
+		return os.SameFile(x, y)
+	}
+	return err1 != nil && err2 != nil && filepath.Clean(a) == filepath.Clean(b)
+}
+
+// isModel reports whether a file begins as a container, or as a GGUF.
+func isModel(path string) bool {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return false // a pipe would be waited for
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var b [8]byte
+	n, _ := io.ReadFull(f, b[:])
+	return b == format.Magic || n >= 4 && string(b[:4]) == "GGUF"
 }
 
 // engineOptions are the options that the flags ask for. What is not asked for stays 0: the engine then takes its default, or less where memory is scarce.
@@ -189,7 +234,7 @@ func with(f func(ctx context.Context, c *cli.Command, e *engine.Engine) error) c
 			return err
 		}
 		defer func() { err = errors.Join(err, e.Close()) }()
-		return f(ctx, c, e)
+		return f(ctx, c, e.Engine)
 	}
 }
 

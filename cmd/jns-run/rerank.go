@@ -62,7 +62,7 @@ func rerank(ctx context.Context, c *cli.Command) (err error) {
 	defer func() { err = errors.Join(err, e.Close()) }()
 	var all []ranked
 	for i, d := range documents {
-		r, err := rankOne(ctx, c, e, d)
+		r, err := rankOne(ctx, c, e.Engine, d)
 		if err != nil {
 			return fmt.Errorf("document %d: %w", i, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/runtime/engine"
 )
 
@@ -81,10 +82,12 @@ func policies(s string) (processors, experts string, err error) {
 	return processors, experts, nil
 }
 
-// traceFile is the file of --record-routing. It is made when something is written to it, or when it is known that something will be.
+// traceFile is the file of --record-routing. It is begun when something is written to it, or when it is known that something will be, and gets its name when it is whole: a run that is
+// killed leaves the trace that was there before.
 type traceFile struct {
 	name string
-	f    *os.File // closed by the process's end; the engine's Close writes all there is
+	f    *os.File
+	next *output.File // f, unless something that is no regular file has the name
 }
 
 func (t *traceFile) Write(b []byte) (int, error) {
@@ -95,10 +98,32 @@ func (t *traceFile) Write(b []byte) (int, error) {
 }
 
 func (t *traceFile) create() (err error) {
-	if t.f == nil {
-		t.f, err = os.Create(t.name)
+	if t.f != nil {
+		return nil
+	}
+	if st, err := os.Lstat(t.name); err == nil && !st.Mode().IsRegular() {
+		t.f, err = os.OpenFile(t.name, os.O_WRONLY|os.O_TRUNC, 0)
+		return err
+	}
+	if t.next, err = output.Create(t.name, 0o666); err == nil {
+		t.f = t.next.File
 	}
 	return err
+}
+
+// close ends the file; whole: all that belongs in it has been written.
+func (t *traceFile) close(whole bool) error {
+	switch {
+	case t.f == nil:
+		return nil
+	case t.next == nil:
+		return t.f.Close()
+	case !whole:
+		t.next.Discard()
+		return nil
+	}
+	defer t.next.Discard()
+	return t.next.Commit()
 }
 
 // started checks that an engine with this trace will write one.

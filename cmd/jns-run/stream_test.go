@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 )
 
 func TestPoliciesAreNamesWithACommaBetween(t *testing.T) {
@@ -32,6 +33,7 @@ func TestNothingIsWrittenOverWhatIsRead(t *testing.T) {
 	for _, args := range [][]string{
 		{"logits", model, "--tokens", "1", "-o", model}, {"bench", model, "-p", "2", "-n", "1", "-r", "1", "-o", model}, {model, "-p", "hi", "--record-routing", model},
 		{"stats", model, "-p", "hi", "--record-routing", model},
+		{"logits", container(t, "jns-tiny"), "--tokens", "1", "-o", model}, {container(t, "jns-tiny-moe"), "-p", "hi", "--record-routing", model}, // another model
 	} {
 		code, _ := command(t, args...)
 		require.Equal(t, jnscli.ExitUsage, code, "%q", args)
@@ -39,4 +41,36 @@ func TestNothingIsWrittenOverWhatIsRead(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(b, again), "%q", args)
 	}
+}
+
+// A session and a trace are two files; what cannot be recorded leaves the trace that was there.
+func TestATraceGetsItsNameWhenItIsWhole(t *testing.T) {
+	model, name := container(t, "jns-tiny-moe"), filepath.Join(t.TempDir(), "f")
+	code, _ := command(t, model, "-p", "hi", "--session", name, "--record-routing", name)
+	require.Equal(t, jnscli.ExitUsage, code)
+	require.NoFileExists(t, name)
+
+	require.NoError(t, os.WriteFile(name, []byte("before"), 0o600))
+	code, _ = command(t, model, "-p", "hi", "--record-routing", name)
+	require.Equal(t, jnscli.ExitUsage, code, "it fits in memory")
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(b))
+
+	f := traceFile{name: name}
+	_, err = f.Write([]byte("half of it"))
+	require.NoError(t, err)
+	require.NoError(t, f.close(false))
+	b, err = os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(b))
+	require.NoFileExists(t, name+output.Suffix)
+
+	f = traceFile{name: name}
+	_, err = f.Write([]byte("all of it"))
+	require.NoError(t, err)
+	require.NoError(t, f.close(true))
+	b, err = os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "all of it", string(b))
 }
