@@ -33,9 +33,11 @@ func main() {
 	grants := flag.String("memory", "", "grants, such as 1GiB,2GiB (default: 1/8, 1/4 and 1/2 of the model)")
 	waits := flag.Bool("waits", false, "say how the time of each grant compares with that of computing and of reading, instead of testing")
 	peer := flag.String("peer", "", "measure beside this program, which runs llama.cpp (cmd/internal/peer/build), with the first of -memory; needs -cgroup")
+	pairs := flag.Int("pairs", 3, "with -peer: pairs of runs")
+	peerTokens := flag.Int("peer-n", 6, "with -peer: tokens that llama.cpp decodes in a run")
 	flag.Parse()
 	i := slices.IndexFunc(shapes, func(s shape) bool { return s.name == *name })
-	if i < 0 || flag.NArg() > 0 {
+	if i < 0 || flag.NArg() > 0 || *pairs < 1 || *peerTokens < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -52,7 +54,7 @@ func main() {
 			if err := t.make(); err != nil || len(t.grants) == 0 {
 				return errors.Join(err, errors.New("give -memory"))
 			}
-			return t.beside(*peer, t.grants[0])
+			return t.beside(*peer, t.grants[0], *pairs, *peerTokens)
 		}
 	}
 	if err := run(); err != nil {

@@ -10,53 +10,69 @@ import (
 	"time"
 )
 
-// beside runs llama.cpp on the same model with a mapped file, under the same limit and with a cold page cache, and prints how much faster we are. Its times are differences of two
-// runs, so that loading does not count; ours are what the receipt says.
-func (t *test) beside(peer, memory string) error {
-	if t.group == "" {
-		return fmt.Errorf("-peer needs -cgroup: without a limit nothing is larger than memory")
-	}
-	gguf := filepath.Join(t.dir, "stream-"+t.shape.name+".gguf")
-	once := func(prompt, n int) (time.Duration, error) {
-		tokens := make([]string, prompt)
-		for i := range tokens {
-			tokens[i] = strconv.Itoa(i * 7919 % int(t.shape.voc))
-		}
-		dropCache(gguf)
-		// --exact: weights rearranged at load would be anonymous memory, which the limit does not allow.
-		c, done, err := t.limited(memory, peer, "logits", gguf, "--tokens", strings.Join(tokens, ","), "--prompt", strconv.Itoa(prompt), "--generate", strconv.Itoa(n), "-o", os.DevNull, "--exact", "-t", "2")
-		if err != nil {
-			return 0, err
-		}
-		defer done()
-		c.Stderr = os.Stderr
-		start := time.Now()
-		err = c.Run()
-		return time.Since(start), err
-	}
+// peerLimit ends a run of the peer that takes too long: with less memory than it needs it may read the same bytes for hours.
+const peerLimit = 20 * time.Minute
+
+// other is llama.cpp, with the model's GGUF mapped.
+type other struct {
+	t       *test
+	program string
+	gguf    string
+	memory  string
+	n       int // tokens to decode
+}
+
+// rates are tokens per second.
+type rates struct{ decode, prompt float64 }
+
+// measure runs it three times, each under the limit and with a cold page cache: its times are differences of runs, so that loading does not count, and what it decodes comes after a
+// prompt and a token that fill the page cache.
+func (o *other) measure() (r rates, err error) {
+	const few = 2
 	var took [3]time.Duration
-	for i, r := range [][2]int{{2, 2}, {2, 8}, {1024, 2}} {
-		var err error
-		if took[i], err = once(r[0], r[1]); err != nil {
-			return fmt.Errorf("llama.cpp: %w", err)
+	for i, run := range [][2]int{{few, few}, {few, few + o.n}, {benchPrompt, few}} {
+		if took[i], err = o.once(run[0], run[1]); err != nil {
+			return r, fmt.Errorf("llama.cpp: %w", err)
 		}
 	}
-	dropCache(t.model)
-	t.prompt, t.n = 1024, 64
-	r, err := t.once(memory, "auto", "")
-	if err != nil {
-		return err
+	token := (took[1] - took[0]).Seconds() / float64(o.n)
+	r.decode = 1 / token
+	r.prompt = benchPrompt / ((took[2] - took[0]).Seconds() + token) // two tokens of prompt cost at least what one of the answer does
+	if token <= 0 || r.prompt <= 0 {
+		return r, fmt.Errorf("llama.cpp: runs of %v: the longer one took less time; give more tokens with -peer-n", took)
 	}
-	token := (took[1] - took[0]).Seconds() / 6
-	decode, prompt := 1/token, 1024/((took[2]-took[0]).Seconds()+token) // two tokens of prompt cost at least what one of the answer does
-	fmt.Printf("--memory %s, batches of %d, tokens/s: decoding %.2f, llama.cpp %.3f: %.1f ×; a prompt of 1024 tokens %.1f, llama.cpp %.2f: %.1f ×\n", memory, r.Receipt.Batch,
-		r.Timings.DecodeTPS, decode, r.Timings.DecodeTPS/decode, r.Timings.PrefillTPS, prompt, r.Timings.PrefillTPS/prompt)
-	return nil
+	return r, nil
+}
+
+func (o *other) once(prompt, n int) (time.Duration, error) {
+	tokens := make([]string, prompt)
+	for i := range tokens {
+		tokens[i] = strconv.Itoa(i * 7919 % int(o.t.shape.voc))
+	}
+	dropCache(o.gguf)
+	// --exact: weights rearranged at load would be anonymous memory, which the limit does not allow.
+	c, done, err := o.t.limited(o.memory, o.program, "logits", o.gguf, "--tokens", strings.Join(tokens, ","), "--prompt", strconv.Itoa(prompt), "--generate", strconv.Itoa(n),
+		"-o", os.DevNull, "--exact", "-t", "2")
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	c.Stderr = os.Stderr
+	start := time.Now()
+	if err := c.Start(); err != nil {
+		return 0, err
+	}
+	end := time.AfterFunc(peerLimit, func() { c.Process.Kill() })
+	defer end.Stop()
+	if err := c.Wait(); err != nil {
+		return 0, fmt.Errorf("a prompt of %d tokens and %d of answer, after %v: %w", prompt, n, time.Since(start).Round(time.Second), err)
+	}
+	return time.Since(start), nil
 }
 
 // limited is a command in a control group with a limit of memory.
 func (t *test) limited(memory, name string, args ...string) (*exec.Cmd, func(), error) {
-	g := filepath.Join(t.group, "stream-test")
+	g := filepath.Join(t.group, fmt.Sprintf("stream-test-%d", os.Getpid())) // others may test at the same time
 	if err := os.MkdirAll(g, 0o755); err != nil {
 		return nil, nil, err
 	}
