@@ -24,19 +24,21 @@ func availableMemory(root string) uint64 {
 		if len(f) != 3 {
 			continue
 		}
-		mount, limit, usage := "sys/fs/cgroup", "memory.max", "memory.current"
+		mount, limits, usage := "sys/fs/cgroup", []string{"memory.max", "memory.high"}, "memory.current" // above memory.high a process is held up
 		if f[1] != "" {
 			if !hasController(f[1], "memory") {
 				continue
 			}
-			mount, limit, usage = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+			mount, limits, usage = "sys/fs/cgroup/memory", []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes"
 		}
 		for dir := f[2]; ; dir = filepath.Dir(dir) {
 			at := filepath.Join(root, mount, dir)
-			most, used := readNumber(filepath.Join(at, limit)), readNumber(filepath.Join(at, usage))
-			used -= fileCache(filepath.Join(at, "memory.stat"))
-			if left := uint64(max(most-max(used, 0), 1)); most > 0 && (best == 0 || left < best) {
-				best = left
+			used := readNumber(filepath.Join(at, usage)) - fileCache(filepath.Join(at, "memory.stat"))
+			for _, limit := range limits {
+				most := readNumber(filepath.Join(at, limit))
+				if left := uint64(max(most-max(used, 0), 1)); most > 0 && (best == 0 || left < best) {
+					best = left
+				}
 			}
 			if dir == "/" || dir == "." || dir == "" {
 				break

@@ -22,6 +22,10 @@ func TestMemoryIsTheTightestOfAllLimits(t *testing.T) {
 	write("sys/fs/cgroup/a/memory.current", "100000\n")
 	write("sys/fs/cgroup/a/b/memory.max", "max\n")
 	require.EqualValues(t, 500000, availableMemory(root))
+	write("sys/fs/cgroup/a/b/memory.high", "50000\n")
+	write("sys/fs/cgroup/a/b/memory.current", "30000\n")
+	write("sys/fs/cgroup/a/b/memory.swap.max", "max\n") // and what could be swapped out does not count
+	require.EqualValues(t, 20000, availableMemory(root), "above it the system takes memory away and lets processes wait")
 	write("proc/self/cgroup", "5:memory:/x\n")
 	write("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "300000")
 	write("sys/fs/cgroup/memory/x/memory.usage_in_bytes", "400000")
