@@ -137,6 +137,8 @@ type Vec struct {
 	DeltaStep    func(s, q, k, v, decay []float32, beta float32, d, o []float32)
 	WKVStep      func(s, r, decay, k, v, a, b, d, o []float32)
 	Dot          func(a, b []float32) float32
+	// The same over runs of positions, with the bits of one step after the other (see StateRun).
+	ScanRun, DeltaRun, ConvRun func(a *StateRun)
 }
 
 // NewRouteScratch makes scratch for Route.

@@ -46,6 +46,7 @@ var scalarVec = Vec{
 func VecFor(set string) *Vec {
 	v := scalarVec
 	fillVec(set, &v)
+	fillRuns(&v)
 	return &v
 }
 

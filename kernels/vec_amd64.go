@@ -52,6 +52,7 @@ func fillVec(set string, v *Vec) {
 	v.MulAdd = mulAddOf(v)
 	fillState(v)
 	w.fillSteps(v)
+	w.fillRuns(v)
 }
 
 // run calls the function of the family. It is inlined, and the calls are direct, so that the argument block stays on the stack. Blocks are filled field by field: a literal would be

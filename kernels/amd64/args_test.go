@@ -32,3 +32,15 @@ func TestStateArgsLieWhereTheGeneratorPutsThem(t *testing.T) {
 		require.Equal(t, uintptr(8*i), off)
 	}
 }
+
+// And those of RunArgs.
+func TestRunArgsLieWhereTheGeneratorPutsThem(t *testing.T) {
+	var a RunArgs
+	for i, off := range []uintptr{
+		unsafe.Offsetof(a.S), unsafe.Offsetof(a.Stride), unsafe.Offsetof(a.Rows), unsafe.Offsetof(a.N), unsafe.Offsetof(a.X), unsafe.Offsetof(a.XStride),
+		unsafe.Offsetof(a.Y), unsafe.Offsetof(a.YStride), unsafe.Offsetof(a.K), unsafe.Offsetof(a.KStride), unsafe.Offsetof(a.Q), unsafe.Offsetof(a.QStride),
+		unsafe.Offsetof(a.G), unsafe.Offsetof(a.GStride), unsafe.Offsetof(a.GStep), unsafe.Offsetof(a.Beta), unsafe.Offsetof(a.T),
+	} {
+		require.Equal(t, uintptr(8*i), off)
+	}
+}

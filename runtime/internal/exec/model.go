@@ -103,6 +103,7 @@ type worker struct {
 	done    int                // the step just done
 	upto    int                // the step that all workers do next, see region
 	scratch []float32          // outputs of a chunk before the epilogue
+	run     kernels.StateRun   // of a recurrent layer
 	args    kernels.MatMulArgs // of the call under way: kernels are called through variables, so that a block on the stack would go to the heap
 	attend  attendScratch
 	ahead   uintptr       // how far the processor prefetches weights, see kernels.MatMulArgs

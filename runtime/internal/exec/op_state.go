@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"unsafe"
+
 	"jns/format"
 	"jns/kernels"
 	"jns/runtime/internal/sched"
@@ -48,27 +50,42 @@ func (m *Model) bindConv(p *format.ConvParams) error {
 		return m.bindDifference(x, out, state)
 	}
 	w, bias := transposed(m.vector(p.W), n, taps), m.vector(p.Bias)
-	m.eachPiece((n+channelRun-1)/channelRun, func(_ *worker, i int) {
+	m.eachPiece((n+channelRun-1)/channelRun, func(k *worker, i int) {
 		a, z := i*channelRun, min((i+1)*channelRun, n)
-		for r := range m.n {
-			s, in, y := m.numbers(r, state), x.f32(r)[a:z], out.f32(r)[a:z]
-			m.vec.Mul(y, s[a:z], w[a:z])
-			for k := 1; k < taps-1; k++ {
-				m.vec.MulAdd(y, s[k*n+a:k*n+z], w[k*n+a:k*n+z])
-				copy(s[(k-1)*n+a:(k-1)*n+z], s[k*n+a:k*n+z])
-			}
-			m.vec.MulAdd(y, in, w[(taps-1)*n+a:(taps-1)*n+z])
-			copy(s[(taps-2)*n+a:(taps-2)*n+z], in)
-			if bias != nil {
-				m.vec.AddScaled(y, y, bias[a:z], 1)
-			}
+		g := &k.run
+		*g = kernels.StateRun{Rows: taps - 1, Cols: z - a, SStride: uintptr(4 * n), K: pointer(w[a:]), XStride: x.stride, YStride: out.stride}
+		if bias != nil {
+			g.Q = pointer(bias[a:])
+		}
+		for r := 0; r < m.n; r += g.N {
+			g.N = m.together(r, convRun)
+			g.S, g.X, g.Y = pointer(m.numbers(r, state)[a:]), pointer(x.f32(r)[a:]), pointer(out.f32(r)[a:])
+			m.vec.ConvRun(g)
 			if p.Act != 0 {
-				m.vec.ActMul(y, y, nil, kernels.Act(p.Act))
+				for i := range g.N {
+					y := out.f32(r + i)[a:z]
+					m.vec.ActMul(y, y, nil, kernels.Act(p.Act))
+				}
 			}
 		}
 	})
 	return nil
 }
+
+// convRun is how many positions a convolution takes at a time: their rows, often far apart by a multiple of 4 KiB, must not displace one another before the activation.
+const convRun = 8
+
+// together is the number of rows from r on, at most so many, that are consecutive positions of one session.
+func (m *Model) together(r, most int) int {
+	n := 1
+	for n < most && r+n < m.n && m.batch[r+n].Cache == m.batch[r].Cache {
+		n++
+	}
+	return n
+}
+
+// pointer is where numbers begin.
+func pointer(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
 func (m *Model) bindScan(p *format.ScanParams) error {
 	x, dt, b, c, out, state := m.buf(p.X), m.buf(p.DT), m.buf(p.B), m.buf(p.C), m.buf(p.Out), int(p.State)
@@ -77,23 +94,41 @@ func (m *Model) bindScan(p *format.ScanParams) error {
 	if dim == 1 {
 		return m.bindScanChannels(p, decays, bias, skip)
 	}
+	const most = kernels.RunMax
 	for i := range m.work {
-		m.work[i].need(dim)
+		m.work[i].need(2*most*dim + 2*most)
 	}
 	m.eachPiece(heads, func(w *worker, h int) {
-		g := h / (heads / groups) * n
-		u := w.scratch[:dim]
-		for r := range m.n {
-			d := dt.f32(r)[h]
-			if bias != nil {
-				d += bias[h]
+		first := h / (heads / groups) * n
+		steps, decay := w.scratch[:most], w.scratch[most:2*most]
+		u, y := w.scratch[2*most:][:most*dim], w.scratch[2*most+most*dim:][:most*dim]
+		k := &w.run
+		*k = kernels.StateRun{SStride: uintptr(4 * dim), Rows: n, Cols: dim, X: pointer(u), XStride: uintptr(4 * dim), Y: pointer(y), YStride: uintptr(4 * dim),
+			KStride: b.stride, QStride: c.stride, G: pointer(decay), GStride: 4}
+		for r := 0; r < m.n; r += k.N {
+			k.N = m.together(r, most)
+			d, g := steps[:k.N], decay[:k.N]
+			for i := range d {
+				d[i] = dt.f32(r + i)[h]
+				if bias != nil {
+					d[i] += bias[h]
+				}
 			}
-			d = kernels.Softplus(d)
-			in, y := x.f32(r)[h*dim:(h+1)*dim], out.f32(r)[h*dim:(h+1)*dim]
-			m.vec.Scale(u, in, d)
-			m.vec.ScanStep(m.numbers(r, state)[h*n*dim:(h+1)*n*dim], u, b.f32(r)[g:g+n], c.f32(r)[g:g+n], kernels.Exp(float32(d*decays[h])), y)
-			if skip != nil {
-				m.vec.AddScaled(y, y, in, skip[h])
+			m.vec.ActMul(d, d, nil, kernels.ActSoftplus)
+			m.vec.Scale(g, d, decays[h])
+			m.vec.Exp(g, g)
+			for i := range d {
+				m.vec.Scale(u[i*dim:(i+1)*dim], x.f32(r + i)[h*dim:(h+1)*dim], d[i])
+			}
+			k.S, k.K, k.Q = pointer(m.numbers(r, state)[h*n*dim:]), pointer(b.f32(r)[first:]), pointer(c.f32(r)[first:])
+			m.vec.ScanRun(k)
+			for i := range d {
+				to, from := out.f32(r + i)[h*dim:(h+1)*dim], y[i*dim:(i+1)*dim]
+				if skip != nil {
+					m.vec.AddScaled(to, from, x.f32(r + i)[h*dim:(h+1)*dim], skip[h])
+				} else {
+					copy(to, from)
+				}
 			}
 		}
 	})
@@ -147,30 +182,47 @@ func (m *Model) bindDelta(p *format.DeltaParams) error {
 	state, heads, keys, dk, dv := int(p.State), int(p.Heads), int(p.KeyHeads), int(p.KeyDim), int(p.ValDim)
 	decay, bias := m.vector(p.A), m.vector(p.Bias)
 	each := alpha.len / heads // decays of a head
+	const most = kernels.RunMax
 	for i := range m.work {
-		m.work[i].need(dk + dv + each)
+		m.work[i].need(dk*kernels.RunLanes + most*(dk+each+1))
 	}
 	m.eachPiece(heads, func(w *worker, h int) {
 		j := h % keys
 		if p.Blocked {
 			j = h / (heads / keys)
 		}
-		scaled, d, g := w.scratch[:dk], w.scratch[dk:dk+dv], w.scratch[dk+dv:dk+dv+each]
-		for r := range m.n {
-			copy(g, alpha.f32(r)[h*each:(h+1)*each])
-			if bias != nil {
-				m.vec.AddScaled(g, g, bias[h*each:(h+1)*each], 1)
-			}
-			for i, a := range g {
-				if p.Bound != 0 {
-					g[i] = kernels.Exp(float32(p.Bound * kernels.Sigmoid(float32(float32(p.Rate*decay[h])*a))))
-				} else {
-					g[i] = kernels.Exp(float32(decay[h] * kernels.Softplus(a)))
+		rest := w.scratch[dk*kernels.RunLanes:]
+		scaled, decays, betas := rest[:most*dk], rest[most*dk:][:most*each], rest[most*(dk+each):][:most]
+		s := &w.run
+		*s = kernels.StateRun{SStride: uintptr(4 * dv), Rows: dk, Cols: dv, XStride: v.stride, YStride: out.stride, KStride: k.stride, Q: pointer(scaled), QStride: uintptr(4 * dk),
+			G: pointer(decays), GStride: uintptr(4 * each), Beta: pointer(betas), T: pointer(w.scratch)}
+		if each > 1 {
+			s.GStep = 4
+		}
+		for r := 0; r < m.n; r += s.N {
+			s.N = m.together(r, most)
+			g, b := decays[:s.N*each], betas[:s.N]
+			for i := range b {
+				g := g[i*each : (i+1)*each]
+				copy(g, alpha.f32(r + i)[h*each:(h+1)*each])
+				if bias != nil {
+					m.vec.AddScaled(g, g, bias[h*each:(h+1)*each], 1)
 				}
+				b[i] = beta.f32(r + i)[h]
+				m.vec.Scale(scaled[i*dk:(i+1)*dk], q.f32(r + i)[j*dk:(j+1)*dk], p.Scale)
 			}
-			m.vec.Scale(scaled, q.f32(r)[j*dk:(j+1)*dk], p.Scale)
-			m.vec.DeltaStep(m.numbers(r, state)[h*dk*dv:(h+1)*dk*dv], scaled, k.f32(r)[j*dk:(j+1)*dk], v.f32(r)[h*dv:(h+1)*dv], g,
-				kernels.Sigmoid(beta.f32(r)[h]), d, out.f32(r)[h*dv:(h+1)*dv])
+			if p.Bound != 0 {
+				m.vec.Scale(g, g, float32(p.Rate*decay[h]))
+				m.vec.ActMul(g, g, nil, kernels.ActSigmoid)
+				m.vec.Scale(g, g, p.Bound)
+			} else {
+				m.vec.ActMul(g, g, nil, kernels.ActSoftplus)
+				m.vec.Scale(g, g, decay[h])
+			}
+			m.vec.Exp(g, g)
+			m.vec.ActMul(b, b, nil, kernels.ActSigmoid)
+			s.S, s.X, s.K, s.Y = pointer(m.numbers(r, state)[h*dk*dv:]), pointer(v.f32(r)[h*dv:]), pointer(k.f32(r)[j*dk:]), pointer(out.f32(r)[h*dv:])
+			m.vec.DeltaRun(s)
 		}
 	})
 	return nil
