@@ -41,6 +41,8 @@ type encoder struct {
 	reach func(layer int) int
 	pool  func(h [][]float64) []float64
 
+	dense []string // matrices behind the pooling
+
 	layers func(r *reference, x [][]float64) [][]float64 // what becomes of the tokens' embeddings, where that is all its own
 }
 
@@ -115,7 +117,11 @@ func (e encoder) embed(m *model, tokens []int32) []float64 {
 			x[i] = r.norm(name, x[i])
 		}
 	}
-	return e.pool(x)
+	y := e.pool(x)
+	for _, name := range e.dense {
+		y = r.mul(name, y)
+	}
+	return y
 }
 
 // plainExperts are nomic-bert-moe's: two without gates, weighted by a softmax over all.

@@ -20,7 +20,8 @@ type Builder struct {
 	set   *gguf.Set
 	g     *Graph
 	layer int
-	stack string // what stands before the names of layers' tensors, where a file has several stacks
+	asked map[string]bool // hyperparameters that were asked for, see unread.go
+	stack string          // what stands before the names of layers' tensors, where a file has several stacks
 	errs  []error
 	order int
 	ropes map[string]int // index of the table of a rotation already computed
@@ -33,7 +34,7 @@ type Builder struct {
 const maxProblems = 24
 
 func newBuilder(set *gguf.Set, name string) *Builder {
-	b := &Builder{set: set, layer: -1, pass: -1, ropes: map[string]int{}, states: map[int]uint32{}, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
+	b := &Builder{set: set, asked: map[string]bool{}, layer: -1, pass: -1, ropes: map[string]int{}, states: map[int]uint32{}, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
 	b.readHyper()
 	return b
 }
@@ -62,6 +63,9 @@ func (b *Builder) recoverStop() {
 
 // finish checks that every tensor of the file was used exactly as the graph says, or set aside.
 func (b *Builder) finish(opt Options) (*Graph, error) {
+	if len(b.errs) == 0 {
+		b.unread()
+	}
 	if len(b.errs) == 0 {
 		b.accountAll(opt)
 	}

@@ -20,6 +20,9 @@ func gemma4(b *Builder) {
 	near := full
 	near.Base, near.Scaling, near.Factors = b.Nonzero("rope.freq_base_swa", 10000), ScaleNone, nil
 	nearDim := b.bounded("attention.key_length_swa", uint64(b.HeadDim), 1, 1<<14)
+	if v := b.bounded("attention.value_length_swa", uint64(nearDim), 1, 1<<14); v != nearDim {
+		b.unsupported("key %q is %d beside %d for keys; known are heads with both alike", b.key("attention.value_length_swa"), v, nearDim)
+	}
 	near.Dims = b.bounded("rope.dimension_count_swa", uint64(full.Dims), 2, uint64(nearDim)) &^ 1
 	own := b.NLayer - int(b.bounded("attention.shared_kv_layers", 0, 0, uint64(b.NLayer)))
 	if own < b.NLayer && own < 2 {

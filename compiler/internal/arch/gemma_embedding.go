@@ -10,7 +10,7 @@ var _ = register("gemma-embedding", gemmaEmbedding)
 
 // gemmaEmbedding is EmbeddingGemma: as gemma3, but every token sees later ones too; in layers with a window those at most half of it away.
 func gemmaEmbedding(b *Builder) {
-	b.refuse("expert_count", "dense_2_feat_in", "dense_3_feat_in")
+	b.refuse("expert_count")
 	window := b.bounded("attention.sliding_window", 0, 1, 1<<31)
 	swa := b.windowPattern(window, 6)
 	full := b.Rotation()

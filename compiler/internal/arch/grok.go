@@ -11,6 +11,9 @@ var _ = register("grok", grok)
 // grok is Grok 1 and 2: capped attention logits, norms before and after both parts, GELU experts, in Grok 2 beside a dense part.
 func grok(b *Builder) {
 	r := b.Rotation()
+	if r.Scaling != ScaleYaRN || r.Ext == 0 { // YaRN has a factor of its own
+		r.Magnitude *= b.Nonzero("rope.scaling.yarn_attn_factor", 1)
+	}
 	r.BetaFast = b.Nonzero("rope.scaling.yarn_beta_fast", 8)
 	// llama.cpp reads attention.temperature_length and does not use it; no more does this.
 	a := Attn{Rope: b.RopeTable(r), NeoX: true, Scale: float32(b.Nonzero("attention.output_scale", 0.08838834764831845)), SoftCap: float32(b.Nonzero("attn_logit_softcapping", 30))}

@@ -33,7 +33,11 @@ const (
 	maxExpert = 1 << 14
 )
 
-func (b *Builder) key(s string) string { return b.g.Arch + "." + s }
+// key is a hyperparameter's name in the file.
+func (b *Builder) key(s string) string {
+	b.asked[s] = true
+	return b.g.Arch + "." + s
+}
 
 // Uint is a hyperparameter of an integer kind, def if it is absent.
 func (b *Builder) Uint(key string, def uint64) uint64 {

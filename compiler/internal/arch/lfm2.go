@@ -31,5 +31,9 @@ func lfm2(b *Builder) {
 		x = b.Add(y, x)
 		x = b.Add(b.leading(i < dense, b.Norm(x, "ffn_norm.weight"), m, 0), x)
 	})
-	b.Logits(b.Norm(x, "token_embd_norm.weight"), 1, 0)
+	if x = b.Norm(x, "token_embd_norm.weight"); b.Has("dense_2.weight") { // ColBERT: an embedding for each token
+		b.hidden(x)
+		return
+	}
+	b.Logits(x, 1, 0)
 }

@@ -11,23 +11,31 @@ var _ = register("llama4", llama4)
 func llama4(b *Builder) {
 	step := int(b.bounded("interleave_moe_layer_step", 1, 1, maxLayers))
 	const chunk = 8192
-	every := 4
+	every, chunked := 4, true
 	if v, ok, err := b.set.Uint(b.key("attention.sliding_window")); ok && err == nil && v == 0 {
-		every = b.NLayer
+		every, chunked = b.NLayer, false
 	}
-	table := b.RopeTable(b.Rotation())
+	full := b.Rotation()
+	near := full
+	swa := make([]bool, b.NLayer)
+	if chunked {
+		swa = b.windowPattern(chunk, 4)
+		near.Base = b.Nonzero("rope.freq_base_swa", full.Base)
+	}
+	tables := map[bool]int{false: b.RopeTable(full)}
+	tables[true] = b.RopeTable(near)
 	m := Moe{Act: format.ActSiLU, Func: format.RouteSigmoid, Scale: b.WeightScale(), Width: b.ExpertFF(), WeightIn: true}
 	x := b.Embed(1)
 	b.Layers(func(i int) {
-		a := Attn{Rope: table, Bare: b.NExpert != 128, LateNorm: true, Scale: float32(b.Float("attention.scale", 0))}
-		if every < b.NLayer {
-			a.Window, a.Chunked = chunk, true
-		}
+		a := Attn{Rope: tables[swa[i]], Bare: b.NExpert != 128, LateNorm: true, Scale: float32(b.Float("attention.scale", 0))}
 		if (i+1)%every == 0 {
 			a = Attn{Rope: NoRope, Scale: a.Scale}
-			if every < b.NLayer {
+			if chunked {
 				a.Temper = b.temperBy(0.1, chunk, 1)
 			}
+		}
+		if swa[i] {
+			a.Window, a.Chunked = chunk, true
 		}
 		x = b.Add(b.SelfAttention(b.Norm(x, "attn_norm.weight"), a), x)
 		y := b.Norm(x, "ffn_norm.weight")

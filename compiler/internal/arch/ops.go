@@ -168,8 +168,21 @@ func (b *Builder) Embedding(x Value) bool {
 	return false
 }
 
+// dense multiplies with the matrices that files of sentence transformers have behind the mean of a text's tokens. A mean of products is the product of the mean, so each token has its own.
+func (b *Builder) dense(x Value) Value {
+	for _, name := range []string{"dense_2", "dense_3"} {
+		if t := b.find(name + ".weight"); t != nil {
+			x = b.head(x, name, t)
+			b.g.Embed = b.width(x)
+			b.g.Nodes[x].Name = name
+		}
+	}
+	return x
+}
+
 // hidden ends the graph of a model that has no logits. Classifiers that stand behind it are set aside.
 func (b *Builder) hidden(x Value) {
+	x = b.dense(x)
 	if !b.Embedding(x) {
 		b.g.Logits, b.g.Output = x, format.OutputEach
 	}

@@ -6,7 +6,7 @@ var _ = register("phimoe", phimoe)
 
 // phimoe is Phi 3.5 MoE: as phi3, with biases everywhere and experts.
 func phimoe(b *Builder) {
-	b.refuse("attention.sliding_window", "expert_shared_feed_forward_length")
+	b.refuse("expert_shared_feed_forward_length")
 	a := Attn{Rope: b.RopeTable(b.Rotation()), NeoX: true}
 	norm := func(x Value, prefix string) Value {
 		n := b.NEmbed
