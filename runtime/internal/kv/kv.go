@@ -147,8 +147,21 @@ func (s *Store) get(state int) (*Page, error) {
 	return p, nil
 }
 
-// slabBytes is what is asked of memory at once.
-const slabBytes = 1 << 20
+// slabBytes is what is asked of memory at once; where there is more already, whole large pages of the system: every token reads all keys and values from end to end, and 4 KiB at a
+// time a large part of the wait is for the tables that say where a page is.
+const (
+	slabBytes  = 1 << 20
+	largePage  = 2 << 20
+	largeSlabs = 16 // most large pages asked for at once
+)
+
+// slabSize is what to ask for after so many bytes.
+func slabSize(bytes uint64) int {
+	if bytes < largePage {
+		return slabBytes
+	}
+	return largePage * int(min(max(bytes/(4*largePage), 1), largeSlabs))
+}
 
 // make gives a new page of n bytes.
 func (s *Store) make(n int) (*Page, error) {
@@ -159,7 +172,7 @@ func (s *Store) make(n int) (*Page, error) {
 		return &Page{mem: raw[skip : skip+n/2 : skip+n/2]}, nil
 	}
 	if len(s.slab) < n {
-		b, err := s.memory(max(n, slabBytes))
+		b, err := s.memory(max(n, slabSize(s.bytes)))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMemory, err)
 		}
