@@ -34,40 +34,38 @@ block:
 	// sub-block 0, scale 0
 	VMOVDQU      128(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD (R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 4(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 8(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 12(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      (R8), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -76,93 +74,89 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 32(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 0, scale 1
 	PREFETCHT1   32768(R8)
 	PREFETCHT0   8192(R8)
 	VMOVDQU      192(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 16(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 20(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 24(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 28(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 32(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      448(R8), Y5
 
 	// sub-block 1, scale 0
 	VMOVDQU      320(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   32832(R8)
 	PREFETCHT0   8256(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 52(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 56(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 60(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      (R8), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -172,93 +166,89 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 80(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 1, scale 1
 	VMOVDQU      384(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 64(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 68(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 72(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 76(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 80(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      640(R8), Y5
 
 	// sub-block 2, scale 0
 	VMOVDQU      512(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 100(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 104(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   32960(R8)
 	PREFETCHT0   8384(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 108(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      (R8), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -268,50 +258,48 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 128(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 2, scale 1
 	VMOVDQU      576(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 112(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 116(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 120(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 124(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 128(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
@@ -319,40 +307,38 @@ block:
 	PREFETCHT0   8448(R8)
 	VMOVDQU      704(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 144(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 148(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 152(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 156(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      (R8), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -362,92 +348,88 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 176(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 3, scale 1
 	VMOVDQU      768(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 160(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
+	VPMADDUBSW   Y10, Y5, Y10
 	PREFETCHT1   33088(R8)
 	PREFETCHT0   8512(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 164(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 168(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 172(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 176(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      1024(R8), Y5
 
 	// sub-block 4, scale 0
 	VMOVDQU      896(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 196(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   33152(R8)
 	PREFETCHT0   8576(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 200(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 204(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      64(R8), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -456,91 +438,87 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 224(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 4, scale 1
 	VMOVDQU      960(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 208(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 212(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 216(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   33216(R8)
 	PREFETCHT0   8640(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 220(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 224(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      1216(R8), Y5
 
 	// sub-block 5, scale 0
 	VMOVDQU      1088(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 240(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 244(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 248(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 252(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      64(R8), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -550,93 +528,89 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 272(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 5, scale 1
 	PREFETCHT1   33280(R8)
 	PREFETCHT0   8704(R8)
 	VMOVDQU      1152(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 256(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 260(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 264(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 268(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 272(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      1408(R8), Y5
 
 	// sub-block 6, scale 0
 	VMOVDQU      1280(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   33344(R8)
 	PREFETCHT0   8768(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 292(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 296(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 300(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      64(R8), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -646,93 +620,89 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 320(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 6, scale 1
 	VMOVDQU      1344(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 304(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 308(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   33408(R8)
 	PREFETCHT0   8832(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 312(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 316(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 320(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      1600(R8), Y5
 
 	// sub-block 7, scale 0
 	VMOVDQU      1472(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 336(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 340(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 344(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   33472(R8)
 	PREFETCHT0   8896(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 348(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      64(R8), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -742,91 +712,87 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 368(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 7, scale 1
 	VMOVDQU      1536(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 352(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 356(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 360(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   33536(R8)
 	PREFETCHT0   8960(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y5, Y4, Y4
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
 	VCVTPH2PS    16(DI), Y4
 	VMOVDQU      288(R8), Y5
 
 	// sub-block 0, scale 0
 	VMOVDQU      160(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD (R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 4(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 8(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 12(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      32(R8), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -835,93 +801,89 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 32(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 0, scale 1
 	PREFETCHT1   33600(R8)
 	PREFETCHT0   9024(R8)
 	VMOVDQU      224(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 16(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 20(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 24(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 28(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 32(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
 	VMOVDQU      480(R8), Y5
 
 	// sub-block 1, scale 0
 	VMOVDQU      352(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   33664(R8)
 	PREFETCHT0   9088(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 52(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 56(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 60(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      32(R8), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -931,93 +893,89 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 80(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 1, scale 1
 	VMOVDQU      416(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 64(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 68(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   33728(R8)
 	PREFETCHT0   9152(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 72(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 76(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 80(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
 	VMOVDQU      672(R8), Y5
 
 	// sub-block 2, scale 0
 	VMOVDQU      544(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 100(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 104(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   33792(R8)
 	PREFETCHT0   9216(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 108(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      32(R8), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -1027,50 +985,48 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 128(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 2, scale 1
 	VMOVDQU      608(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 112(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 116(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 120(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 124(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 128(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
 	VMOVDQU      864(R8), Y5
 
 	// sub-block 3, scale 0
@@ -1078,40 +1034,38 @@ block:
 	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 144(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 148(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 152(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 156(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      32(R8), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -1121,92 +1075,88 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 176(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 3, scale 1
 	VMOVDQU      800(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 160(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
+	VPMADDUBSW   Y10, Y5, Y10
 	PREFETCHT1   33920(R8)
 	PREFETCHT0   9344(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 164(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 168(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 172(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 176(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
 	VMOVDQU      1056(R8), Y5
 
 	// sub-block 4, scale 0
 	VMOVDQU      928(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 196(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   33984(R8)
 	PREFETCHT0   9408(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 200(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 204(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      96(R8), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1215,91 +1165,87 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 224(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 4, scale 1
 	VMOVDQU      992(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 208(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 212(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 216(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   34048(R8)
 	PREFETCHT0   9472(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 220(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 224(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
 	VMOVDQU      1248(R8), Y5
 
 	// sub-block 5, scale 0
 	VMOVDQU      1120(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 240(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 244(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 248(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 252(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      96(R8), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -1309,93 +1255,89 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 272(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 5, scale 1
 	PREFETCHT1   34112(R8)
 	PREFETCHT0   9536(R8)
 	VMOVDQU      1184(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 256(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 260(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 264(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 268(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 272(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
 	VMOVDQU      1440(R8), Y5
 
 	// sub-block 6, scale 0
 	VMOVDQU      1312(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   34176(R8)
 	PREFETCHT0   9600(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 292(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 296(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 300(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      96(R8), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -1405,93 +1347,89 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 320(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 6, scale 1
 	VMOVDQU      1376(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 304(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 308(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   34240(R8)
 	PREFETCHT0   9664(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 312(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 316(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 320(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
 	VMOVDQU      1632(R8), Y5
 
 	// sub-block 7, scale 0
 	VMOVDQU      1504(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 336(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 340(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
-	VPSHUFB      Y6, Y1, Y6
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 344(R9), Y11
-	VPSIGNB      Y8, Y11, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   34304(R8)
 	PREFETCHT0   9728(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 348(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      96(R8), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -1501,51 +1439,49 @@ block:
 	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 368(R9), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 7, scale 1
 	VMOVDQU      1568(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y9, Y10
-	VPSHUFB      Y6, Y0, Y6
+	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 352(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPSLLD       $0x01, Y5, Y11
-	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 356(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
-	VPMADDUBSW   Y11, Y6, Y11
+	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 360(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
+	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   34368(R8)
 	PREFETCHT0   9792(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y8
-	VPSIGNB      Y5, Y8, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y5, Y4, Y4
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y3
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000680, R8
@@ -1694,23 +1630,23 @@ DATA iq2_levels_2_avx2<>+62(SB)/1, $0x00
 DATA iq2_levels_2_avx2<>+63(SB)/1, $0x00
 GLOBL iq2_levels_2_avx2<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx2_03030303<>+0(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+4(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+8(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+12(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+16(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+20(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+24(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+28(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+32(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+36(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+40(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+44(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+48(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+52(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+56(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+60(SB)/4, $0x03030303
-GLOBL dwords_avx2_03030303<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx2_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
+GLOBL dwords_avx2_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_f0f0f0f0<>+0(SB)/4, $0xf0f0f0f0
 DATA dwords_avx2_f0f0f0f0<>+4(SB)/4, $0xf0f0f0f0
@@ -1747,24 +1683,6 @@ DATA dwords_avx2_01010101<>+52(SB)/4, $0x01010101
 DATA dwords_avx2_01010101<>+56(SB)/4, $0x01010101
 DATA dwords_avx2_01010101<>+60(SB)/4, $0x01010101
 GLOBL dwords_avx2_01010101<>(SB), RODATA|NOPTR, $64
-
-DATA dwords_avx2_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
-GLOBL dwords_avx2_0c0c0c0c<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_00010001<>+0(SB)/4, $0x00010001
 DATA dwords_avx2_00010001<>+4(SB)/4, $0x00010001
@@ -1868,49 +1786,47 @@ block:
 	// sub-block 0, scale 0
 	VMOVDQU      128(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD (R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD (R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 4(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 4(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 8(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 8(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 12(R9), Y10
@@ -1922,7 +1838,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      (R8), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1935,89 +1851,88 @@ block:
 	VFMADD231PS  Y8, Y11, Y0
 	VBROADCASTSS 32(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 0, scale 1
 	PREFETCHT1   32768(R8)
 	PREFETCHT0   8192(R8)
 	VMOVDQU      192(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 16(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 16(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 16(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 20(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 20(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 24(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 28(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 28(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 32(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS 32(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y1
+	VFMADD231PS  Y5, Y8, Y1
 	VMOVDQU      448(R8), Y5
 
 	// sub-block 1, scale 0
 	VMOVDQU      320(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
@@ -2026,36 +1941,33 @@ block:
 	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   32832(R8)
 	PREFETCHT0   8256(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 52(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 52(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 56(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 56(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 60(R9), Y10
@@ -2067,7 +1979,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      (R8), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -2081,127 +1993,123 @@ block:
 	VFMADD231PS  Y8, Y11, Y0
 	VBROADCASTSS 80(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 1, scale 1
 	VMOVDQU      384(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 64(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 64(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 64(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 68(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 68(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
 	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 72(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 76(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 76(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 80(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS 80(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y1
+	VFMADD231PS  Y5, Y8, Y1
 	VMOVDQU      640(R8), Y5
 
 	// sub-block 2, scale 0
 	VMOVDQU      512(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 100(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 100(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 104(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 104(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   32960(R8)
 	PREFETCHT0   8384(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 108(R9), Y10
@@ -2213,7 +2121,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      (R8), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -2227,75 +2135,73 @@ block:
 	VFMADD231PS  Y8, Y11, Y0
 	VBROADCASTSS 128(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 2, scale 1
 	VMOVDQU      576(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 112(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 112(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 112(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 116(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 116(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 120(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 124(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 124(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 128(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS 128(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y1
+	VFMADD231PS  Y5, Y8, Y1
 	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
@@ -2303,49 +2209,47 @@ block:
 	PREFETCHT0   8448(R8)
 	VMOVDQU      704(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 144(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 144(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 148(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 148(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 152(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 152(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 156(R9), Y10
@@ -2357,7 +2261,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      (R8), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -2371,126 +2275,122 @@ block:
 	VFMADD231PS  Y8, Y11, Y0
 	VBROADCASTSS 176(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 3, scale 1
 	VMOVDQU      768(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 160(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 160(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 160(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
 	PREFETCHT1   33088(R8)
 	PREFETCHT0   8512(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 164(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 164(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 168(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 172(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 172(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 176(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS 176(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y1
+	VFMADD231PS  Y5, Y8, Y1
 	VMOVDQU      1024(R8), Y5
 
 	// sub-block 4, scale 0
 	VMOVDQU      896(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 192(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 196(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 196(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
 	PREFETCHT1   33152(R8)
 	PREFETCHT0   8576(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 200(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 200(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 204(R9), Y10
@@ -2502,7 +2402,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      64(R8), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2515,42 +2415,41 @@ block:
 	VFMADD231PS  Y8, Y11, Y0
 	VBROADCASTSS 224(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 4, scale 1
 	VMOVDQU      960(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 208(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 208(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 208(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 212(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 212(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 216(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
@@ -2558,82 +2457,79 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	PREFETCHT1   33216(R8)
 	PREFETCHT0   8640(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 220(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 220(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 224(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS 224(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y1
+	VFMADD231PS  Y5, Y8, Y1
 	VMOVDQU      1216(R8), Y5
 
 	// sub-block 5, scale 0
 	VMOVDQU      1088(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 240(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 240(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 244(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 244(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 248(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 248(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 252(R9), Y10
@@ -2645,7 +2541,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      64(R8), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -2659,89 +2555,88 @@ block:
 	VFMADD231PS  Y8, Y11, Y0
 	VBROADCASTSS 272(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 5, scale 1
 	PREFETCHT1   33280(R8)
 	PREFETCHT0   8704(R8)
 	VMOVDQU      1152(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 256(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 256(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 256(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 260(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 260(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 264(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 268(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 268(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 272(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS 272(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y1
+	VFMADD231PS  Y5, Y8, Y1
 	VMOVDQU      1408(R8), Y5
 
 	// sub-block 6, scale 0
 	VMOVDQU      1280(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
@@ -2750,36 +2645,33 @@ block:
 	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   33344(R8)
 	PREFETCHT0   8768(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 292(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 292(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 296(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 296(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 300(R9), Y10
@@ -2791,7 +2683,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      64(R8), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -2805,127 +2697,123 @@ block:
 	VFMADD231PS  Y8, Y11, Y0
 	VBROADCASTSS 320(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 6, scale 1
 	VMOVDQU      1344(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 304(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 304(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 304(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 308(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 308(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
 	PREFETCHT1   33408(R8)
 	PREFETCHT0   8832(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 312(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 316(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 316(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 320(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS 320(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y1
+	VFMADD231PS  Y5, Y8, Y1
 	VMOVDQU      1600(R8), Y5
 
 	// sub-block 7, scale 0
 	VMOVDQU      1472(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 336(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 336(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 340(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 340(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 344(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 344(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   33472(R8)
 	PREFETCHT0   8896(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 348(R9), Y10
@@ -2937,7 +2825,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      64(R8), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -2951,42 +2839,41 @@ block:
 	VFMADD231PS  Y8, Y11, Y0
 	VBROADCASTSS 368(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 7, scale 1
 	VMOVDQU      1536(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 352(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 352(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 352(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 356(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 356(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 360(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
@@ -2994,31 +2881,30 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	PREFETCHT1   33536(R8)
 	PREFETCHT0   8960(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 364(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 364(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y5, Y4, Y4
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y0
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 368(R9)(R10*1), Y4
-	VMULPS       Y5, Y4, Y4
+	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y4, Y8, Y1
 	VCVTPH2PS    16(DI), Y4
@@ -3027,49 +2913,47 @@ block:
 	// sub-block 0, scale 0
 	VMOVDQU      160(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD (R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD (R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 4(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 4(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 8(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 8(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 12(R9), Y10
@@ -3081,7 +2965,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      32(R8), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3094,89 +2978,88 @@ block:
 	VFMADD231PS  Y8, Y11, Y2
 	VBROADCASTSS 32(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 0, scale 1
 	PREFETCHT1   33600(R8)
 	PREFETCHT0   9024(R8)
 	VMOVDQU      224(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 16(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 16(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 16(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 20(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 20(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 24(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 28(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 28(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 32(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS 32(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y3
+	VFMADD231PS  Y5, Y8, Y3
 	VMOVDQU      480(R8), Y5
 
 	// sub-block 1, scale 0
 	VMOVDQU      352(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
@@ -3185,36 +3068,33 @@ block:
 	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   33664(R8)
 	PREFETCHT0   9088(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 52(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 52(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 56(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 56(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 60(R9), Y10
@@ -3226,7 +3106,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      32(R8), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -3240,127 +3120,123 @@ block:
 	VFMADD231PS  Y8, Y11, Y2
 	VBROADCASTSS 80(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 1, scale 1
 	VMOVDQU      416(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 64(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 64(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 64(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 68(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 68(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
 	PREFETCHT1   33728(R8)
 	PREFETCHT0   9152(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 72(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 76(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 76(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 80(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS 80(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y3
+	VFMADD231PS  Y5, Y8, Y3
 	VMOVDQU      672(R8), Y5
 
 	// sub-block 2, scale 0
 	VMOVDQU      544(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 100(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 100(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 104(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 104(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   33792(R8)
 	PREFETCHT0   9216(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 108(R9), Y10
@@ -3372,7 +3248,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      32(R8), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -3386,75 +3262,73 @@ block:
 	VFMADD231PS  Y8, Y11, Y2
 	VBROADCASTSS 128(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 2, scale 1
 	VMOVDQU      608(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 112(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 112(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 112(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 116(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 116(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 120(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 124(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 124(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 128(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS 128(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y3
+	VFMADD231PS  Y5, Y8, Y3
 	VMOVDQU      864(R8), Y5
 
 	// sub-block 3, scale 0
@@ -3462,49 +3336,47 @@ block:
 	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 144(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 144(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 148(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 148(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 152(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 152(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 156(R9), Y10
@@ -3516,7 +3388,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      32(R8), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -3530,126 +3402,122 @@ block:
 	VFMADD231PS  Y8, Y11, Y2
 	VBROADCASTSS 176(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 3, scale 1
 	VMOVDQU      800(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 160(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 160(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 160(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
 	PREFETCHT1   33920(R8)
 	PREFETCHT0   9344(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 164(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 164(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 168(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 172(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 172(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 176(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS 176(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y3
+	VFMADD231PS  Y5, Y8, Y3
 	VMOVDQU      1056(R8), Y5
 
 	// sub-block 4, scale 0
 	VMOVDQU      928(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 192(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 196(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 196(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
 	PREFETCHT1   33984(R8)
 	PREFETCHT0   9408(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 200(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 200(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 204(R9), Y10
@@ -3661,7 +3529,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      96(R8), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3674,42 +3542,41 @@ block:
 	VFMADD231PS  Y8, Y11, Y2
 	VBROADCASTSS 224(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 4, scale 1
 	VMOVDQU      992(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 208(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 208(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 208(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 212(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 212(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 216(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
@@ -3717,82 +3584,79 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	PREFETCHT1   34048(R8)
 	PREFETCHT0   9472(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 220(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 220(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 224(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS 224(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y3
+	VFMADD231PS  Y5, Y8, Y3
 	VMOVDQU      1248(R8), Y5
 
 	// sub-block 5, scale 0
 	VMOVDQU      1120(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 240(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 240(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 244(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 244(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 248(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 248(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 252(R9), Y10
@@ -3804,7 +3668,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      96(R8), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -3818,89 +3682,88 @@ block:
 	VFMADD231PS  Y8, Y11, Y2
 	VBROADCASTSS 272(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 5, scale 1
 	PREFETCHT1   34112(R8)
 	PREFETCHT0   9536(R8)
 	VMOVDQU      1184(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 256(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 256(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 256(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 260(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 260(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 264(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 268(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 268(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 272(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS 272(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y3
+	VFMADD231PS  Y5, Y8, Y3
 	VMOVDQU      1440(R8), Y5
 
 	// sub-block 6, scale 0
 	VMOVDQU      1312(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
@@ -3909,36 +3772,33 @@ block:
 	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   34176(R8)
 	PREFETCHT0   9600(R8)
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 292(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 292(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 296(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 296(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 300(R9), Y10
@@ -3950,7 +3810,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      96(R8), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -3964,127 +3824,123 @@ block:
 	VFMADD231PS  Y8, Y11, Y2
 	VBROADCASTSS 320(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 6, scale 1
 	VMOVDQU      1376(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 304(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 304(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 304(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 308(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 308(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
 	PREFETCHT1   34240(R8)
 	PREFETCHT0   9664(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 312(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 316(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 316(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 320(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS 320(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y3
+	VFMADD231PS  Y5, Y8, Y3
 	VMOVDQU      1632(R8), Y5
 
 	// sub-block 7, scale 0
 	VMOVDQU      1504(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x04, Y5, Y9
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y9, Y10
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
-	VPSHUFB      Y6, Y11, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
 	VPBROADCASTD 336(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPBROADCASTD 336(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
-	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
-	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y6, Y13, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
 	VPBROADCASTD 340(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
-	VPMADDUBSW   Y13, Y6, Y13
+	VPMADDUBSW   Y13, Y5, Y13
 	VPADDW       Y13, Y11, Y11
 	VPBROADCASTD 340(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
-	VPSLLD       $0x02, Y9, Y8
+	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
-	VPSHUFB      Y6, Y12, Y6
+	VPSHUFB      Y8, Y12, Y8
 	VPBROADCASTD 344(R9), Y12
-	VPSIGNB      Y8, Y12, Y12
-	VPMADDUBSW   Y12, Y6, Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPBROADCASTD 344(R9)(R10*1), Y12
-	VPSIGNB      Y8, Y12, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
 	PREFETCHT1   34304(R8)
 	PREFETCHT0   9728(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
+	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
 	VPBROADCASTD 348(R9), Y10
@@ -4096,7 +3952,7 @@ block:
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y5, Y5
 	VMOVDQU      96(R8), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
@@ -4110,42 +3966,41 @@ block:
 	VFMADD231PS  Y8, Y11, Y2
 	VBROADCASTSS 368(R9)(R10*1), Y8
 	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 7, scale 1
 	VMOVDQU      1568(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
-	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
 	VPSLLD       $0x01, Y9, Y8
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
-	VPSHUFB      Y10, Y6, Y10
-	VPBROADCASTD 352(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 352(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
 	VPBROADCASTD 352(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
-	VPSLLD       $0x01, Y5, Y12
-	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
-	VPSHUFB      Y10, Y13, Y10
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
 	VPBROADCASTD 356(R9), Y13
 	VPSIGNB      Y12, Y13, Y13
 	VPMADDUBSW   Y13, Y10, Y13
-	VPADDW       Y13, Y6, Y6
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 356(R9)(R10*1), Y13
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
-	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
-	VPSHUFB      Y10, Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 360(R9), Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y10, Y9
@@ -4153,31 +4008,30 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	PREFETCHT1   34368(R8)
 	PREFETCHT0   9792(R8)
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 364(R9), Y9
-	VPSIGNB      Y5, Y9, Y9
+	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y6, Y6
+	VPADDD       Y9, Y5, Y5
 	VPBROADCASTD 364(R9)(R10*1), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y8, Y8
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y5, Y4, Y4
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 368(R9)(R10*1), Y4
-	VMULPS       Y5, Y4, Y4
+	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y4, Y8, Y3
 	ADDQ         $0x00000180, R9
@@ -4230,62 +4084,58 @@ block:
 	VMOVUPS    Y4, 64(SI)
 	VMOVDQU    128(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, (BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 64(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 64(BX)
 	PREFETCHT0 2048(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 128(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 192(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 128(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 192(BX)
 	PREFETCHT0 2112(DX)
 	VMOVDQU    192(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 256(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 320(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 384(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 256(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 320(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 384(BX)
 	PREFETCHT0 2176(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 448(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 448(BX)
 	VMOVDQU    448(DX), Y3
 	VMOVDQU    (DX), Y4
 	VPSRLD     $0x08, Y4, Y4
@@ -4305,62 +4155,58 @@ block:
 	VMOVUPS    Y4, 192(SI)
 	VMOVDQU    320(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 512(BX)
 	PREFETCHT0 2240(DX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 576(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 640(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 704(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 576(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 640(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 704(BX)
 	PREFETCHT0 2304(DX)
 	VMOVDQU    384(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 768(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 832(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 768(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 832(BX)
 	PREFETCHT0 2368(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 896(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 960(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 896(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 960(BX)
 	VMOVDQU    640(DX), Y3
 	VMOVDQU    (DX), Y4
 	VPSRLD     $0x10, Y4, Y4
@@ -4380,62 +4226,58 @@ block:
 	VMOVUPS    Y4, 320(SI)
 	VMOVDQU    512(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1024(BX)
 	PREFETCHT0 2432(DX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1088(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1152(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1088(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 1152(BX)
 	PREFETCHT0 2496(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1216(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1216(BX)
 	VMOVDQU    576(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1280(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1344(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1280(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1344(BX)
 	PREFETCHT0 2560(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1408(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1472(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1408(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1472(BX)
 	VMOVDQU    832(DX), Y3
 	VMOVDQU    (DX), Y4
 	VPSRLD     $0x18, Y4, Y4
@@ -4455,62 +4297,58 @@ block:
 	PREFETCHT0 2624(DX)
 	VMOVDQU    704(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1536(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1600(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1664(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1600(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 1664(BX)
 	PREFETCHT0 2688(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1728(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1728(BX)
 	VMOVDQU    768(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1792(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1792(BX)
 	PREFETCHT0 2752(DX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1856(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1920(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1856(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1920(BX)
 	PREFETCHT0 2816(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1984(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1984(BX)
 	VMOVDQU    1024(DX), Y3
 	VMOVDQU    64(DX), Y4
 	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
@@ -4529,62 +4367,58 @@ block:
 	VMOVUPS    Y4, 576(SI)
 	VMOVDQU    896(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2048(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2112(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2112(BX)
 	PREFETCHT0 2880(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2176(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2240(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 2176(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2240(BX)
 	PREFETCHT0 2944(DX)
 	VMOVDQU    960(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2304(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2368(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2432(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2304(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2368(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2432(BX)
 	PREFETCHT0 3008(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2496(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2496(BX)
 	VMOVDQU    1216(DX), Y3
 	VMOVDQU    64(DX), Y4
 	VPSRLD     $0x08, Y4, Y4
@@ -4604,62 +4438,58 @@ block:
 	VMOVUPS    Y4, 704(SI)
 	VMOVDQU    1088(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2560(BX)
 	PREFETCHT0 3072(DX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2624(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2688(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2752(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2624(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 2688(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2752(BX)
 	PREFETCHT0 3136(DX)
 	VMOVDQU    1152(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2816(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2880(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2816(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2880(BX)
 	PREFETCHT0 3200(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2944(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3008(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2944(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3008(BX)
 	VMOVDQU    1408(DX), Y3
 	VMOVDQU    64(DX), Y4
 	VPSRLD     $0x10, Y4, Y4
@@ -4679,62 +4509,58 @@ block:
 	VMOVUPS    Y4, 832(SI)
 	VMOVDQU    1280(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3072(BX)
 	PREFETCHT0 3264(DX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3136(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3200(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3136(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 3200(BX)
 	PREFETCHT0 3328(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3264(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3264(BX)
 	VMOVDQU    1344(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3328(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3392(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3328(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3392(BX)
 	PREFETCHT0 3392(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3456(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3520(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3456(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3520(BX)
 	VMOVDQU    1600(DX), Y3
 	VMOVDQU    64(DX), Y4
 	VPSRLD     $0x18, Y4, Y4
@@ -4754,59 +4580,55 @@ block:
 	PREFETCHT0 3456(DX)
 	VMOVDQU    1472(DX), Y4
 	VPSRLD     $0x04, Y4, Y5
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y2
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSLLD     $0x04, Y3, Y6
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y6, Y6
 	VPOR       dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD     $0x03, Y6, Y7
-	VPSHUFB    Y2, Y0, Y2
+	VPSHUFB    Y5, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3584(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
 	VPSLLD     $0x03, Y3, Y7
-	VPSHUFB    Y2, Y0, Y2
+	VPSHUFB    Y4, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3648(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
-	VPSLLD     $0x02, Y6, Y5
-	VPSHUFB    Y2, Y1, Y2
-	VPSIGNB    Y5, Y2, Y2
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3712(BX)
+	VPSLLD     $0x02, Y6, Y2
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y2, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3712(BX)
 	PREFETCHT0 3520(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
-	VPSLLD     $0x02, Y3, Y4
-	VPSHUFB    Y2, Y1, Y2
-	VPSIGNB    Y4, Y2, Y2
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3776(BX)
+	VPSLLD     $0x02, Y3, Y2
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y2, Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3776(BX)
 	VMOVDQU    1536(DX), Y4
 	VPSRLD     $0x04, Y4, Y5
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y2
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSLLD     $0x01, Y6, Y7
-	VPSHUFB    Y2, Y0, Y2
+	VPSHUFB    Y5, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3840(BX)
 	PREFETCHT0 3584(DX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPSLLD     $0x01, Y3, Y7
-	VPSHUFB    Y2, Y0, Y2
+	VPSHUFB    Y4, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3904(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
-	VPSHUFB    Y2, Y1, Y2
+	VPSHUFB    Y5, Y1, Y2
 	VPSIGNB    Y6, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3968(BX)
 	PREFETCHT0 3648(DX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
-	VPSHUFB    Y2, Y1, Y2
+	VPSHUFB    Y4, Y1, Y2
 	VPSIGNB    Y3, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4032(BX)
@@ -4829,59 +4651,55 @@ block:
 	VMOVUPS    Y4, 96(SI)
 	VMOVDQU    160(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 32(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 96(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 160(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 224(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 96(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 160(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 224(BX)
 	VMOVDQU    224(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 288(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 352(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 416(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 480(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 288(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 352(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 416(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 480(BX)
 	VMOVDQU    480(DX), Y3
 	VMOVDQU    32(DX), Y4
 	VPSRLD     $0x08, Y4, Y4
@@ -4901,59 +4719,55 @@ block:
 	VMOVUPS    Y4, 224(SI)
 	VMOVDQU    352(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 544(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 608(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 672(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 736(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 608(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 672(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 736(BX)
 	VMOVDQU    416(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 800(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 864(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 928(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 992(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 800(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 864(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 928(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 992(BX)
 	VMOVDQU    672(DX), Y3
 	VMOVDQU    32(DX), Y4
 	VPSRLD     $0x10, Y4, Y4
@@ -4973,59 +4787,55 @@ block:
 	VMOVUPS    Y4, 352(SI)
 	VMOVDQU    544(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1056(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1120(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1184(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1248(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1120(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 1184(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1248(BX)
 	VMOVDQU    608(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1312(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1376(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1440(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1504(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1312(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1376(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1440(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1504(BX)
 	VMOVDQU    864(DX), Y3
 	VMOVDQU    32(DX), Y4
 	VPSRLD     $0x18, Y4, Y4
@@ -5044,59 +4854,55 @@ block:
 	VMOVUPS    Y4, 480(SI)
 	VMOVDQU    736(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1568(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1632(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1696(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1760(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1632(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 1696(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1760(BX)
 	VMOVDQU    800(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1824(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1888(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1952(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2016(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1824(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1888(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1952(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2016(BX)
 	VMOVDQU    1056(DX), Y3
 	VMOVDQU    96(DX), Y4
 	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
@@ -5115,59 +4921,55 @@ block:
 	VMOVUPS    Y4, 608(SI)
 	VMOVDQU    928(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2080(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2144(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2208(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2272(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2144(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 2208(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2272(BX)
 	VMOVDQU    992(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2336(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2400(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2464(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2528(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2336(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2400(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2464(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2528(BX)
 	VMOVDQU    1248(DX), Y3
 	VMOVDQU    96(DX), Y4
 	VPSRLD     $0x08, Y4, Y4
@@ -5187,59 +4989,55 @@ block:
 	VMOVUPS    Y4, 736(SI)
 	VMOVDQU    1120(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2592(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2656(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2720(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2784(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2656(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 2720(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2784(BX)
 	VMOVDQU    1184(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2848(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2912(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2976(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3040(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2848(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2912(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2976(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3040(BX)
 	VMOVDQU    1440(DX), Y3
 	VMOVDQU    96(DX), Y4
 	VPSRLD     $0x10, Y4, Y4
@@ -5259,59 +5057,55 @@ block:
 	VMOVUPS    Y4, 864(SI)
 	VMOVDQU    1312(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x04, Y3, Y7
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
 	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPSLLD     $0x03, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
+	VPSHUFB    Y6, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3104(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3168(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSLLD     $0x02, Y7, Y6
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y6, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3232(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y5, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3296(BX)
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSLLD     $0x03, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3168(BX)
+	VPSLLD     $0x02, Y7, Y3
+	VPSHUFB    Y6, Y1, Y6
+	VPSIGNB    Y3, Y6, Y6
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y6, Y6
+	VMOVDQU    Y6, 3232(BX)
+	VPSLLD     $0x02, Y4, Y3
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y3, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3296(BX)
 	VMOVDQU    1376(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
-	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD     $0x01, Y7, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3360(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
-	VPSLLD     $0x01, Y3, Y8
-	VPSHUFB    Y4, Y0, Y4
-	VPSIGNB    Y8, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3424(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y7, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3488(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
-	VPSHUFB    Y4, Y1, Y4
-	VPSIGNB    Y3, Y4, Y4
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3552(BX)
+	VPSHUFB    Y6, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3360(BX)
+	VPSLLD     $0x01, Y4, Y8
+	VPSHUFB    Y5, Y0, Y3
+	VPSIGNB    Y8, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3424(BX)
+	VPSHUFB    Y6, Y1, Y3
+	VPSIGNB    Y7, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3488(BX)
+	VPSHUFB    Y5, Y1, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3552(BX)
 	VMOVDQU    1632(DX), Y3
 	VMOVDQU    96(DX), Y4
 	VPSRLD     $0x18, Y4, Y4
@@ -5330,56 +5124,52 @@ block:
 	VMOVUPS    Y4, 992(SI)
 	VMOVDQU    1504(DX), Y4
 	VPSRLD     $0x04, Y4, Y5
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y2
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSLLD     $0x04, Y3, Y6
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y6, Y6
 	VPOR       dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD     $0x03, Y6, Y7
-	VPSHUFB    Y2, Y0, Y2
+	VPSHUFB    Y5, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3616(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
 	VPSLLD     $0x03, Y3, Y7
-	VPSHUFB    Y2, Y0, Y2
+	VPSHUFB    Y4, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3680(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
-	VPSLLD     $0x02, Y6, Y5
-	VPSHUFB    Y2, Y1, Y2
-	VPSIGNB    Y5, Y2, Y2
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3744(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
-	VPSLLD     $0x02, Y3, Y4
-	VPSHUFB    Y2, Y1, Y2
-	VPSIGNB    Y4, Y2, Y2
-	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3808(BX)
+	VPSLLD     $0x02, Y6, Y2
+	VPSHUFB    Y5, Y1, Y5
+	VPSIGNB    Y2, Y5, Y5
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3744(BX)
+	VPSLLD     $0x02, Y3, Y2
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y2, Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3808(BX)
 	VMOVDQU    1568(DX), Y4
 	VPSRLD     $0x04, Y4, Y5
-	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y2
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSLLD     $0x01, Y6, Y7
-	VPSHUFB    Y2, Y0, Y2
+	VPSHUFB    Y5, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3872(BX)
-	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPSLLD     $0x01, Y3, Y7
-	VPSHUFB    Y2, Y0, Y2
+	VPSHUFB    Y4, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3936(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
-	VPSHUFB    Y2, Y1, Y2
+	VPSHUFB    Y5, Y1, Y2
 	VPSIGNB    Y6, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4000(BX)
-	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
-	VPSHUFB    Y2, Y1, Y2
+	VPSHUFB    Y4, Y1, Y2
 	VPSIGNB    Y3, Y2, Y2
 	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4064(BX)

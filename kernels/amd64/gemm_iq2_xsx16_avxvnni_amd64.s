@@ -12,8 +12,8 @@ TEXT ·Gemv_iq2_xsx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), DX
 	MOVQ    (AX), BX
 	MOVQ    8(AX), SI
-	VMOVDQU iq2_biased_0_avxvnni<>+0(SB), Y0
-	VMOVDQU iq2_biased_2_avxvnni<>+0(SB), Y1
+	VMOVDQU iq2_levels_0_avxvnni<>+0(SB), Y0
+	VMOVDQU iq2_levels_2_avxvnni<>+0(SB), Y1
 
 tile:
 	MOVQ  BX, DI
@@ -32,1504 +32,1328 @@ block:
 	VMOVDQU    256(R8), Y5
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y6
+	VPXOR        Y6, Y6, Y6
 	VMOVDQU      128(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD (R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 4(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 8(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 12(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD (R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 4(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 12(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      (R8), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
 	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y7
-	VPBROADCASTD 40(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	PREFETCHT1   32768(R8)
 	PREFETCHT0   8192(R8)
 	VMOVDQU      192(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 16(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 20(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 16(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 24(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 28(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      448(R8), Y5
+
+	// sub-block 1, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      320(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 48(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   32832(R8)
+	PREFETCHT0   8256(R8)
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 52(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 60(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      (R8), Y5
-	VPSRLD       $0x04, Y5, Y5
+	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 32(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      448(R8), Y5
-
-	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y6
-	VMOVDQU      320(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 48(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 52(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 56(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 60(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
-	VPSRLD       $0x08, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 80(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y7
-	VPBROADCASTD 88(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      384(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 64(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 68(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 64(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 72(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 76(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      640(R8), Y5
+
+	// sub-block 2, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      512(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 96(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 100(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 108(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      (R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 80(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      640(R8), Y5
-
-	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y6
-	VMOVDQU      512(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 96(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 100(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 104(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 108(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
-	VPSRLD       $0x10, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 128(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y7
-	VPBROADCASTD 136(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      576(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 112(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 116(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 112(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 120(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 124(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 128(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y6
+	VPXOR        Y6, Y6, Y6
 	PREFETCHT1   33024(R8)
 	PREFETCHT0   8448(R8)
 	VMOVDQU      704(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 144(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 148(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 152(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 156(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
-	VPSRLD       $0x18, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
-	VBROADCASTSS 176(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-
-	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y7
-	VPBROADCASTD 184(R9), Y6
-	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      768(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 160(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 164(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 168(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 172(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 144(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 148(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 156(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      (R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 176(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      1024(R8), Y5
-
-	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y6
-	VMOVDQU      896(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 192(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 196(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 200(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 204(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
-	VBROADCASTSS 224(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-
-	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y7
-	VPBROADCASTD 232(R9), Y6
-	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      960(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 208(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 212(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 216(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 220(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
+	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 224(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 3, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      768(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 160(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 168(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1024(R8), Y5
+
+	// sub-block 4, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      896(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 192(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 196(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 204(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      64(R8), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 4, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      960(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 208(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 216(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
 	VMOVDQU      1216(R8), Y5
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y6
+	VPXOR        Y6, Y6, Y6
 	VMOVDQU      1088(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 240(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 244(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 248(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 252(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
-	VPSRLD       $0x08, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 240(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 244(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 252(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
 	VBROADCASTSS 272(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y7
-	VPBROADCASTD 280(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	PREFETCHT1   33280(R8)
 	PREFETCHT0   8704(R8)
 	VMOVDQU      1152(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 256(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 260(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 256(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 264(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 268(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1408(R8), Y5
+
+	// sub-block 6, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1280(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 288(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 292(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 300(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 272(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      1408(R8), Y5
-
-	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y6
-	VMOVDQU      1280(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 288(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 292(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 296(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 300(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
-	VPSRLD       $0x10, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 320(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y7
-	VPBROADCASTD 328(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      1344(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 304(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 308(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 304(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	PREFETCHT1   33408(R8)
 	PREFETCHT0   8832(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 312(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 316(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1600(R8), Y5
+
+	// sub-block 7, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1472(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 336(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 340(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 348(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
+	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 320(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      1600(R8), Y5
-
-	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y6
-	VMOVDQU      1472(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 336(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 340(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 344(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 348(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
-	VPSRLD       $0x18, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 368(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y7
-	VPBROADCASTD 376(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      1536(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 352(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 356(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 352(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 360(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
 	PREFETCHT1   33536(R8)
 	PREFETCHT0   8960(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 364(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y5, Y4, Y4
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y2
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
 	VCVTPH2PS    16(DI), Y4
 	VMOVDQU      288(R8), Y5
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y6
+	VPXOR        Y6, Y6, Y6
 	VMOVDQU      160(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD (R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 4(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 8(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 12(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD (R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 4(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 12(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      32(R8), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
 	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y7
-	VPBROADCASTD 40(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	PREFETCHT1   33600(R8)
 	PREFETCHT0   9024(R8)
 	VMOVDQU      224(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 16(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 20(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 16(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 24(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 28(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      480(R8), Y5
+
+	// sub-block 1, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      352(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 48(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 52(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 60(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
+	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 32(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      480(R8), Y5
-
-	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y6
-	VMOVDQU      352(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 48(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 52(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 56(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 60(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
-	VPSRLD       $0x08, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 80(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y7
-	VPBROADCASTD 88(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      416(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 64(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 68(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 64(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	PREFETCHT1   33728(R8)
 	PREFETCHT0   9152(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 72(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 76(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      672(R8), Y5
+
+	// sub-block 2, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      544(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 96(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 100(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 108(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 80(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      672(R8), Y5
-
-	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y6
-	VMOVDQU      544(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 96(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 100(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 104(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 108(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
-	VPSRLD       $0x10, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 128(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y7
-	VPBROADCASTD 136(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      608(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 112(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 116(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 112(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 120(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 124(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 128(R9), Y7
-	VMULPS       Y5, Y7, Y7
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
 	VMOVDQU      864(R8), Y5
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y6
+	VPXOR        Y6, Y6, Y6
 	PREFETCHT1   33856(R8)
 	PREFETCHT0   9280(R8)
 	VMOVDQU      736(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 144(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 148(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 152(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 156(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
-	VPSRLD       $0x18, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 144(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 148(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 156(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
 	VBROADCASTSS 176(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y7
-	VPBROADCASTD 184(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      800(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 160(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 160(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	PREFETCHT1   33920(R8)
 	PREFETCHT0   9344(R8)
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 164(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 168(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 172(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1056(R8), Y5
+
+	// sub-block 4, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      928(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 192(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 196(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 204(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      96(R8), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 176(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      1056(R8), Y5
-
-	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y6
-	VMOVDQU      928(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 192(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 196(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 200(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 204(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 224(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y7
-	VPBROADCASTD 232(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      992(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 208(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 212(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 208(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 216(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
 	PREFETCHT1   34048(R8)
 	PREFETCHT0   9472(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 220(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1248(R8), Y5
+
+	// sub-block 5, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1120(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 240(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 244(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 252(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
+	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 224(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      1248(R8), Y5
-
-	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y6
-	VMOVDQU      1120(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 240(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 244(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 248(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 252(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
-	VPSRLD       $0x08, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 272(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y7
-	VPBROADCASTD 280(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	PREFETCHT1   34112(R8)
 	PREFETCHT0   9536(R8)
 	VMOVDQU      1184(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 256(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 260(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 256(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 264(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 268(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1440(R8), Y5
+
+	// sub-block 6, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1312(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 288(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 292(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 300(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 272(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      1440(R8), Y5
-
-	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y6
-	VMOVDQU      1312(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 288(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 292(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 296(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 300(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
-	VPSRLD       $0x10, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 320(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y7
-	VPBROADCASTD 328(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      1376(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 304(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 308(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 304(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	PREFETCHT1   34240(R8)
 	PREFETCHT0   9664(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 312(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 316(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1632(R8), Y5
+
+	// sub-block 7, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1504(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 336(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 340(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 348(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
+	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
 	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 320(R9), Y7
-	VMULPS       Y5, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      1632(R8), Y5
-
-	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y6
-	VMOVDQU      1504(R8), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VPSLLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 336(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x02, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 340(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 344(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 348(R9), Y8
-	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
-	VPSRLD       $0x18, Y7, Y7
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y7, Y7
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y7, Y7
-	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 368(R9), Y8
-	VMULPS       Y7, Y8, Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y7
-	VPBROADCASTD 376(R9), Y6
-	VPSUBD       Y7, Y6, Y6
+	VPXOR        Y5, Y5, Y5
 	VMOVDQU      1568(R8), Y8
 	VPSRLD       $0x04, Y8, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
-	VMOVDQU      Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 352(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
-	VPSRLD       $0x04, Y5, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 356(R9), Y10
-	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
-	VPSRLD       $0x02, Y5, Y9
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 352(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 360(R9), Y9
-	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
 	PREFETCHT1   34368(R8)
 	PREFETCHT0   9792(R8)
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
-	VPOR         Y5, Y7, Y7
-	VPSHUFB      Y7, Y1, Y7
-	VPBROADCASTD 364(R9), Y5
-	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y5, Y4, Y4
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y3
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000680, R8
@@ -1546,209 +1370,191 @@ block:
 	VZEROUPPER
 	RET
 
-DATA iq2_biased_0_avxvnni<>+0(SB)/1, $0x88
-DATA iq2_biased_0_avxvnni<>+1(SB)/1, $0x99
-DATA iq2_biased_0_avxvnni<>+2(SB)/1, $0xab
-DATA iq2_biased_0_avxvnni<>+3(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+4(SB)/1, $0x78
-DATA iq2_biased_0_avxvnni<>+5(SB)/1, $0x67
-DATA iq2_biased_0_avxvnni<>+6(SB)/1, $0x55
-DATA iq2_biased_0_avxvnni<>+7(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+8(SB)/1, $0x88
-DATA iq2_biased_0_avxvnni<>+9(SB)/1, $0x99
-DATA iq2_biased_0_avxvnni<>+10(SB)/1, $0xab
-DATA iq2_biased_0_avxvnni<>+11(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+12(SB)/1, $0x78
-DATA iq2_biased_0_avxvnni<>+13(SB)/1, $0x67
-DATA iq2_biased_0_avxvnni<>+14(SB)/1, $0x55
-DATA iq2_biased_0_avxvnni<>+15(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+16(SB)/1, $0x88
-DATA iq2_biased_0_avxvnni<>+17(SB)/1, $0x99
-DATA iq2_biased_0_avxvnni<>+18(SB)/1, $0xab
-DATA iq2_biased_0_avxvnni<>+19(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+20(SB)/1, $0x78
-DATA iq2_biased_0_avxvnni<>+21(SB)/1, $0x67
-DATA iq2_biased_0_avxvnni<>+22(SB)/1, $0x55
-DATA iq2_biased_0_avxvnni<>+23(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+24(SB)/1, $0x88
-DATA iq2_biased_0_avxvnni<>+25(SB)/1, $0x99
-DATA iq2_biased_0_avxvnni<>+26(SB)/1, $0xab
-DATA iq2_biased_0_avxvnni<>+27(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+28(SB)/1, $0x78
-DATA iq2_biased_0_avxvnni<>+29(SB)/1, $0x67
-DATA iq2_biased_0_avxvnni<>+30(SB)/1, $0x55
-DATA iq2_biased_0_avxvnni<>+31(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+32(SB)/1, $0x88
-DATA iq2_biased_0_avxvnni<>+33(SB)/1, $0x99
-DATA iq2_biased_0_avxvnni<>+34(SB)/1, $0xab
-DATA iq2_biased_0_avxvnni<>+35(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+36(SB)/1, $0x78
-DATA iq2_biased_0_avxvnni<>+37(SB)/1, $0x67
-DATA iq2_biased_0_avxvnni<>+38(SB)/1, $0x55
-DATA iq2_biased_0_avxvnni<>+39(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+40(SB)/1, $0x88
-DATA iq2_biased_0_avxvnni<>+41(SB)/1, $0x99
-DATA iq2_biased_0_avxvnni<>+42(SB)/1, $0xab
-DATA iq2_biased_0_avxvnni<>+43(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+44(SB)/1, $0x78
-DATA iq2_biased_0_avxvnni<>+45(SB)/1, $0x67
-DATA iq2_biased_0_avxvnni<>+46(SB)/1, $0x55
-DATA iq2_biased_0_avxvnni<>+47(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+48(SB)/1, $0x88
-DATA iq2_biased_0_avxvnni<>+49(SB)/1, $0x99
-DATA iq2_biased_0_avxvnni<>+50(SB)/1, $0xab
-DATA iq2_biased_0_avxvnni<>+51(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+52(SB)/1, $0x78
-DATA iq2_biased_0_avxvnni<>+53(SB)/1, $0x67
-DATA iq2_biased_0_avxvnni<>+54(SB)/1, $0x55
-DATA iq2_biased_0_avxvnni<>+55(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+56(SB)/1, $0x88
-DATA iq2_biased_0_avxvnni<>+57(SB)/1, $0x99
-DATA iq2_biased_0_avxvnni<>+58(SB)/1, $0xab
-DATA iq2_biased_0_avxvnni<>+59(SB)/1, $0x80
-DATA iq2_biased_0_avxvnni<>+60(SB)/1, $0x78
-DATA iq2_biased_0_avxvnni<>+61(SB)/1, $0x67
-DATA iq2_biased_0_avxvnni<>+62(SB)/1, $0x55
-DATA iq2_biased_0_avxvnni<>+63(SB)/1, $0x80
-GLOBL iq2_biased_0_avxvnni<>(SB), RODATA|NOPTR, $64
+DATA iq2_levels_0_avxvnni<>+0(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+1(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+2(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+3(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+4(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+5(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+6(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+7(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+8(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+9(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+10(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+11(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+12(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+13(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+14(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+15(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+16(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+17(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+18(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+19(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+20(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+21(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+22(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+23(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+24(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+25(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+26(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+27(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+28(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+29(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+30(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+31(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+32(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+33(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+34(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+35(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+36(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+37(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+38(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+39(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+40(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+41(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+42(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+43(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+44(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+45(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+46(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+47(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+48(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+49(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+50(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+51(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+52(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+53(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+54(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+55(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+56(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+57(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+58(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+59(SB)/1, $0x00
+DATA iq2_levels_0_avxvnni<>+60(SB)/1, $0x08
+DATA iq2_levels_0_avxvnni<>+61(SB)/1, $0x19
+DATA iq2_levels_0_avxvnni<>+62(SB)/1, $0x2b
+DATA iq2_levels_0_avxvnni<>+63(SB)/1, $0x00
+GLOBL iq2_levels_0_avxvnni<>(SB), RODATA|NOPTR, $64
 
-DATA iq2_biased_2_avxvnni<>+0(SB)/1, $0x88
-DATA iq2_biased_2_avxvnni<>+1(SB)/1, $0x88
-DATA iq2_biased_2_avxvnni<>+2(SB)/1, $0x78
-DATA iq2_biased_2_avxvnni<>+3(SB)/1, $0x78
-DATA iq2_biased_2_avxvnni<>+4(SB)/1, $0x99
-DATA iq2_biased_2_avxvnni<>+5(SB)/1, $0x99
-DATA iq2_biased_2_avxvnni<>+6(SB)/1, $0x67
-DATA iq2_biased_2_avxvnni<>+7(SB)/1, $0x67
-DATA iq2_biased_2_avxvnni<>+8(SB)/1, $0xab
-DATA iq2_biased_2_avxvnni<>+9(SB)/1, $0xab
-DATA iq2_biased_2_avxvnni<>+10(SB)/1, $0x55
-DATA iq2_biased_2_avxvnni<>+11(SB)/1, $0x55
-DATA iq2_biased_2_avxvnni<>+12(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+13(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+14(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+15(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+16(SB)/1, $0x88
-DATA iq2_biased_2_avxvnni<>+17(SB)/1, $0x88
-DATA iq2_biased_2_avxvnni<>+18(SB)/1, $0x78
-DATA iq2_biased_2_avxvnni<>+19(SB)/1, $0x78
-DATA iq2_biased_2_avxvnni<>+20(SB)/1, $0x99
-DATA iq2_biased_2_avxvnni<>+21(SB)/1, $0x99
-DATA iq2_biased_2_avxvnni<>+22(SB)/1, $0x67
-DATA iq2_biased_2_avxvnni<>+23(SB)/1, $0x67
-DATA iq2_biased_2_avxvnni<>+24(SB)/1, $0xab
-DATA iq2_biased_2_avxvnni<>+25(SB)/1, $0xab
-DATA iq2_biased_2_avxvnni<>+26(SB)/1, $0x55
-DATA iq2_biased_2_avxvnni<>+27(SB)/1, $0x55
-DATA iq2_biased_2_avxvnni<>+28(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+29(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+30(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+31(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+32(SB)/1, $0x88
-DATA iq2_biased_2_avxvnni<>+33(SB)/1, $0x88
-DATA iq2_biased_2_avxvnni<>+34(SB)/1, $0x78
-DATA iq2_biased_2_avxvnni<>+35(SB)/1, $0x78
-DATA iq2_biased_2_avxvnni<>+36(SB)/1, $0x99
-DATA iq2_biased_2_avxvnni<>+37(SB)/1, $0x99
-DATA iq2_biased_2_avxvnni<>+38(SB)/1, $0x67
-DATA iq2_biased_2_avxvnni<>+39(SB)/1, $0x67
-DATA iq2_biased_2_avxvnni<>+40(SB)/1, $0xab
-DATA iq2_biased_2_avxvnni<>+41(SB)/1, $0xab
-DATA iq2_biased_2_avxvnni<>+42(SB)/1, $0x55
-DATA iq2_biased_2_avxvnni<>+43(SB)/1, $0x55
-DATA iq2_biased_2_avxvnni<>+44(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+45(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+46(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+47(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+48(SB)/1, $0x88
-DATA iq2_biased_2_avxvnni<>+49(SB)/1, $0x88
-DATA iq2_biased_2_avxvnni<>+50(SB)/1, $0x78
-DATA iq2_biased_2_avxvnni<>+51(SB)/1, $0x78
-DATA iq2_biased_2_avxvnni<>+52(SB)/1, $0x99
-DATA iq2_biased_2_avxvnni<>+53(SB)/1, $0x99
-DATA iq2_biased_2_avxvnni<>+54(SB)/1, $0x67
-DATA iq2_biased_2_avxvnni<>+55(SB)/1, $0x67
-DATA iq2_biased_2_avxvnni<>+56(SB)/1, $0xab
-DATA iq2_biased_2_avxvnni<>+57(SB)/1, $0xab
-DATA iq2_biased_2_avxvnni<>+58(SB)/1, $0x55
-DATA iq2_biased_2_avxvnni<>+59(SB)/1, $0x55
-DATA iq2_biased_2_avxvnni<>+60(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+61(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+62(SB)/1, $0x80
-DATA iq2_biased_2_avxvnni<>+63(SB)/1, $0x80
-GLOBL iq2_biased_2_avxvnni<>(SB), RODATA|NOPTR, $64
+DATA iq2_levels_2_avxvnni<>+0(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+1(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+2(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+3(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+4(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+5(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+6(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+7(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+8(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+9(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+10(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+11(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+12(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+13(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+14(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+15(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+16(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+17(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+18(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+19(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+20(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+21(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+22(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+23(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+24(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+25(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+26(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+27(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+28(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+29(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+30(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+31(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+32(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+33(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+34(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+35(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+36(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+37(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+38(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+39(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+40(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+41(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+42(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+43(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+44(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+45(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+46(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+47(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+48(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+49(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+50(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+51(SB)/1, $0x08
+DATA iq2_levels_2_avxvnni<>+52(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+53(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+54(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+55(SB)/1, $0x19
+DATA iq2_levels_2_avxvnni<>+56(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+57(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+58(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+59(SB)/1, $0x2b
+DATA iq2_levels_2_avxvnni<>+60(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+61(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+62(SB)/1, $0x00
+DATA iq2_levels_2_avxvnni<>+63(SB)/1, $0x00
+GLOBL iq2_levels_2_avxvnni<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_03030303<>+0(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+4(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+8(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+12(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+16(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+20(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+24(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+28(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+32(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+36(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+40(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+44(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+48(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+52(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+56(SB)/4, $0x03030303
-DATA dwords_avxvnni_03030303<>+60(SB)/4, $0x03030303
-GLOBL dwords_avxvnni_03030303<>(SB), RODATA|NOPTR, $64
+DATA dwords_avxvnni_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
+GLOBL dwords_avxvnni_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_04040404<>+0(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+4(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+8(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+12(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+16(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+20(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+24(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+28(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+32(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+36(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+40(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+44(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+48(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+52(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+56(SB)/4, $0x04040404
-DATA dwords_avxvnni_04040404<>+60(SB)/4, $0x04040404
-GLOBL dwords_avxvnni_04040404<>(SB), RODATA|NOPTR, $64
+DATA dwords_avxvnni_f0f0f0f0<>+0(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+4(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+8(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+12(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+16(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+20(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+24(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+28(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+32(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+36(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+40(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+44(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+48(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+52(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+56(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+60(SB)/4, $0xf0f0f0f0
+GLOBL dwords_avxvnni_f0f0f0f0<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
-GLOBL dwords_avxvnni_0c0c0c0c<>(SB), RODATA|NOPTR, $64
-
-DATA dwords_avxvnni_02020202<>+0(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+4(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+8(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+12(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+16(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+20(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+24(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+28(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+32(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+36(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+40(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+44(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+48(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+52(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+56(SB)/4, $0x02020202
-DATA dwords_avxvnni_02020202<>+60(SB)/4, $0x02020202
-GLOBL dwords_avxvnni_02020202<>(SB), RODATA|NOPTR, $64
+DATA dwords_avxvnni_01010101<>+0(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+4(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+8(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+12(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+16(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+20(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+24(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+28(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+32(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+36(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+40(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+44(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+48(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+52(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+56(SB)/4, $0x01010101
+DATA dwords_avxvnni_01010101<>+60(SB)/4, $0x01010101
+GLOBL dwords_avxvnni_01010101<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avxvnni_0000000f<>+0(SB)/4, $0x0000000f
 DATA dwords_avxvnni_0000000f<>+4(SB)/4, $0x0000000f
@@ -3923,6 +3729,210 @@ block:
 	JNZ          tile
 	VZEROUPPER
 	RET
+
+DATA iq2_biased_0_avxvnni<>+0(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+1(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+2(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+3(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+4(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+5(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+6(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+7(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+8(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+9(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+10(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+11(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+12(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+13(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+14(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+15(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+16(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+17(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+18(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+19(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+20(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+21(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+22(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+23(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+24(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+25(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+26(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+27(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+28(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+29(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+30(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+31(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+32(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+33(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+34(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+35(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+36(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+37(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+38(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+39(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+40(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+41(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+42(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+43(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+44(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+45(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+46(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+47(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+48(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+49(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+50(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+51(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+52(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+53(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+54(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+55(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+56(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+57(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+58(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+59(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+60(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+61(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+62(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+63(SB)/1, $0x80
+GLOBL iq2_biased_0_avxvnni<>(SB), RODATA|NOPTR, $64
+
+DATA iq2_biased_2_avxvnni<>+0(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+1(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+2(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+3(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+4(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+5(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+6(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+7(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+8(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+9(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+10(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+11(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+12(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+13(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+14(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+15(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+16(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+17(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+18(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+19(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+20(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+21(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+22(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+23(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+24(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+25(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+26(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+27(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+28(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+29(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+30(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+31(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+32(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+33(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+34(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+35(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+36(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+37(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+38(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+39(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+40(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+41(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+42(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+43(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+44(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+45(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+46(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+47(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+48(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+49(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+50(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+51(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+52(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+53(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+54(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+55(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+56(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+57(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+58(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+59(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+60(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+61(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+62(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+63(SB)/1, $0x80
+GLOBL iq2_biased_2_avxvnni<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_03030303<>+0(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+4(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+8(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+12(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+16(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+20(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+24(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+28(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+32(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+36(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+40(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+44(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+48(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+52(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+56(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+60(SB)/4, $0x03030303
+GLOBL dwords_avxvnni_03030303<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_04040404<>+0(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+4(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+8(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+12(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+16(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+20(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+24(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+28(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+32(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+36(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+40(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+44(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+48(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+52(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+56(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+60(SB)/4, $0x04040404
+GLOBL dwords_avxvnni_04040404<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
+GLOBL dwords_avxvnni_0c0c0c0c<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_02020202<>+0(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+4(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+8(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+12(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+16(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+20(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+24(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+28(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+32(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+36(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+40(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+44(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+48(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+52(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+56(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+60(SB)/4, $0x02020202
+GLOBL dwords_avxvnni_02020202<>(SB), RODATA|NOPTR, $64
 
 // func Expand_iq2_xsx16_codes_16x32_avxvnni(a *byte)
 // Requires: AVX, AVX2, F16C, MMX+

@@ -7,11 +7,12 @@
 // func Gemv_q4_1x16_q8x_16x1_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·Gemv_q4_1x16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
 
 tile:
 	MOVQ  BX, DI
@@ -19,123 +20,115 @@ tile:
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
-	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
 
 block:
 	// sub-block 0, scale 0
-	VMOVDQU      (R8), Y2
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
-	VMOVDQU      32(R8), Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VPBROADCASTD (R9), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPMADDUBSW   Y4, Y3, Y3
+	VPAND        (R8), Y0, Y3
+	VPAND        32(R8), Y0, Y4
+	VPBROADCASTD (R9), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPMADDUBSW   Y5, Y4, Y4
 	PREFETCHT1   32768(R8)
 	PREFETCHT0   8192(R8)
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      96(R8), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPBROADCASTD 4(R9), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      160(R8), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPBROADCASTD 8(R9), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
+	VPAND        64(R8), Y0, Y5
+	VPAND        96(R8), Y0, Y6
+	VPBROADCASTD 4(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y3, Y3
+	VPMADDUBSW   Y7, Y6, Y5
+	VPADDW       Y5, Y4, Y4
+	VPAND        128(R8), Y0, Y5
+	VPAND        160(R8), Y0, Y6
+	VPBROADCASTD 8(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y3, Y3
+	VPMADDUBSW   Y7, Y6, Y5
+	VPADDW       Y5, Y4, Y4
 	PREFETCHT1   32832(R8)
 	PREFETCHT0   8256(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      224(R8), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPBROADCASTD 12(R9), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VPAND        192(R8), Y0, Y5
+	VPAND        224(R8), Y0, Y6
+	VPBROADCASTD 12(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y3, Y3
+	VPMADDUBSW   Y7, Y6, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      (R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPBROADCASTD 16(R9), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 16(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y3, Y3
+	VPMADDUBSW   Y7, Y6, Y5
+	VPADDW       Y5, Y4, Y4
 	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
-	VMOVDQU      64(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      64(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPBROADCASTD 20(R9), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
-	VMOVDQU      128(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      160(R8), Y5
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 20(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y3, Y3
+	VPMADDUBSW   Y7, Y6, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      128(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPBROADCASTD 24(R9), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      160(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 24(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y3, Y3
+	VPMADDUBSW   Y7, Y6, Y5
+	VPADDW       Y5, Y4, Y4
 	PREFETCHT1   32960(R8)
 	PREFETCHT0   8384(R8)
-	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VMOVDQU      224(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPBROADCASTD 28(R9), Y5
-	VPMADDUBSW   Y5, Y6, Y6
-	VPADDW       Y6, Y2, Y2
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y2, Y2
-	VPMADDUBSW   Y5, Y4, Y4
-	VPADDW       Y4, Y3, Y3
+	VMOVDQU      192(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      224(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPBROADCASTD 28(R9), Y6
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y3, Y3
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
-	VCVTPH2PS    (DI), Y4
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y2, Y2
-	VFMADD231PS  Y5, Y2, Y0
-	VCVTPH2PS    16(DI), Y2
-	VBROADCASTSS 32(R9), Y4
-	VMULPS       Y2, Y4, Y4
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VCVTPH2PS    (DI), Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y4, Y3, Y1
-	VCVTPH2PS    32(DI), Y2
-	VBROADCASTSS 36(R9), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VCVTPH2PS    48(DI), Y2
-	VBROADCASTSS 36(R9), Y3
-	VFMADD231PS  Y2, Y3, Y1
+	VFMADD231PS  Y6, Y3, Y1
+	VCVTPH2PS    16(DI), Y3
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y2
+	VCVTPH2PS    32(DI), Y3
+	VBROADCASTSS 36(R9), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    48(DI), Y3
+	VBROADCASTSS 36(R9), Y4
+	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x30, R9
 	ADDQ         $0x40, DI
 	ADDQ         $0x00000100, R8
 	DECQ         R10
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI

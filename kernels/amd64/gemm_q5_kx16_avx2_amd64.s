@@ -7,11 +7,12 @@
 // func Gemv_q5_kx16_q8x_16x1_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·Gemv_q5_kx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
 
 tile:
 	MOVQ  BX, DI
@@ -19,1581 +20,1517 @@ tile:
 	MOVQ  40(AX), R8
 	MOVQ  48(AX), R9
 	MOVQ  32(AX), R9
-	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
 
 block:
-	VMOVDQU 64(DI), Y2
-	VMOVDQU 128(DI), Y3
-	VMOVDQU 192(DI), Y4
+	VMOVDQU 64(DI), Y3
+	VMOVDQU 128(DI), Y4
+	VMOVDQU 192(DI), Y5
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
-	VPAND     dwords_avx2_3f3f3f3f<>+0(SB), Y2, Y5
-	VPAND     dwords_avx2_3f3f3f3f<>+0(SB), Y3, Y7
-	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y6
-	VPSRLD    $0x02, Y2, Y2
-	VPAND     dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR      Y2, Y6, Y6
-	VPSRLD    $0x04, Y4, Y2
-	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
+	VPAND     dwords_avx2_3f3f3f3f<>+0(SB), Y3, Y6
+	VPAND     dwords_avx2_3f3f3f3f<>+0(SB), Y4, Y8
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y7
 	VPSRLD    $0x02, Y3, Y3
 	VPAND     dwords_avx2_30303030<>+0(SB), Y3, Y3
-	VPOR      Y3, Y2, Y2
-	VCVTPH2PS (DI), Y3
-	VCVTPH2PS 32(DI), Y4
+	VPOR      Y3, Y7, Y7
+	VPSRLD    $0x04, Y5, Y3
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD    $0x02, Y4, Y4
+	VPAND     dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR      Y4, Y3, Y3
+	VCVTPH2PS (DI), Y4
+	VCVTPH2PS 32(DI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      768(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      256(DI), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD (R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      832(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      320(DI), Y10
+	VPAND        768(DI), Y0, Y9
+	VMOVDQU      256(DI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 4(R8), Y10
+	VPBROADCASTD (R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
+	VPAND        832(DI), Y0, Y10
+	VMOVDQU      320(DI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 4(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   32768(DI)
 	PREFETCHT0   8192(DI)
-	VMOVDQU      896(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      384(DI), Y10
-	VPSLLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 8(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VMOVDQU      960(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      448(DI), Y10
-	VPSLLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 12(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VMOVDQU      1024(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      512(DI), Y10
-	VPSLLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 16(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	PREFETCHT1   32832(DI)
-	PREFETCHT0   8256(DI)
-	VMOVDQU      1088(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      576(DI), Y11
+	VPAND        896(DI), Y0, Y10
+	VMOVDQU      384(DI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 20(R8), Y11
+	VPBROADCASTD 8(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1152(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      640(DI), Y11
+	VPAND        960(DI), Y0, Y10
+	VMOVDQU      448(DI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 24(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1216(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      704(DI), Y11
-	VPSLLD       $0x04, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 28(R8), Y11
+	VPBROADCASTD 12(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VPAND        dwords_avx2_000000ff<>+0(SB), Y5, Y9
+	VPAND        1024(DI), Y0, Y10
+	VMOVDQU      512(DI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 16(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	PREFETCHT1   32832(DI)
+	PREFETCHT0   8256(DI)
+	VPAND        1088(DI), Y0, Y11
+	VMOVDQU      576(DI), Y12
+	VPSLLD       $0x04, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 20(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        1152(DI), Y0, Y11
+	VMOVDQU      640(DI), Y12
+	VPSLLD       $0x04, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 24(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        1216(DI), Y0, Y11
+	VMOVDQU      704(DI), Y12
+	VPSLLD       $0x04, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 28(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPAND        dwords_avx2_000000ff<>+0(SB), Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VBROADCASTSS 32(R8), Y11
+	VMULPS       Y10, Y11, Y11
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y3, Y9, Y9
-	VBROADCASTSS 32(R8), Y10
-	VMULPS       Y9, Y10, Y10
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y10, Y8, Y0
-	VPAND        dwords_avx2_000000ff<>+0(SB), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y4, Y8, Y8
-	VBROADCASTSS 36(R8), Y9
-	VFNMADD231PS Y8, Y9, Y0
+	VFMADD231PS  Y11, Y9, Y1
+	VPAND        dwords_avx2_000000ff<>+0(SB), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 36(R8), Y10
+	VFNMADD231PS Y9, Y10, Y1
 
 	// sub-block 1, scale 0
 	PREFETCHT1   32896(DI)
 	PREFETCHT0   8320(DI)
-	VMOVDQU      768(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      256(DI), Y9
-	VPSLLD       $0x03, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 48(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      832(DI), Y9
+	VMOVDQU      768(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      320(DI), Y10
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      256(DI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 52(R8), Y10
+	VPBROADCASTD 48(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VMOVDQU      896(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      384(DI), Y10
-	VPSLLD       $0x03, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 56(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
+	VMOVDQU      832(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      320(DI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 52(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      896(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      384(DI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 56(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   32960(DI)
 	PREFETCHT0   8384(DI)
-	VMOVDQU      960(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      448(DI), Y10
-	VPSLLD       $0x03, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 60(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VMOVDQU      1024(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      512(DI), Y10
-	VPSLLD       $0x03, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 64(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VMOVDQU      1088(DI), Y10
+	VMOVDQU      960(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      576(DI), Y11
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      448(DI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 68(R8), Y11
+	VPBROADCASTD 60(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      1024(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      512(DI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 64(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VMOVDQU      1088(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      576(DI), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 68(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   33024(DI)
 	PREFETCHT0   8448(DI)
-	VMOVDQU      1152(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      640(DI), Y11
-	VPSLLD       $0x03, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 72(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1216(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      704(DI), Y11
-	VPSLLD       $0x03, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 76(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y5, Y9
+	VMOVDQU      1152(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      640(DI), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 72(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VMOVDQU      1216(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      704(DI), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 76(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VBROADCASTSS 80(R8), Y11
+	VMULPS       Y10, Y11, Y11
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y3, Y9, Y9
-	VBROADCASTSS 80(R8), Y10
-	VMULPS       Y9, Y10, Y10
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y10, Y8, Y0
-	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y4, Y8, Y8
-	VBROADCASTSS 84(R8), Y9
-	VFNMADD231PS Y8, Y9, Y0
+	VFMADD231PS  Y11, Y9, Y1
+	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 84(R8), Y10
+	VFNMADD231PS Y9, Y10, Y1
 
 	// sub-block 2, scale 0
-	VMOVDQU      1280(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      256(DI), Y9
-	VPSLLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 96(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
+	VPAND        1280(DI), Y0, Y9
+	VMOVDQU      256(DI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 96(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   33088(DI)
 	PREFETCHT0   8512(DI)
-	VMOVDQU      1344(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      320(DI), Y10
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 100(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VMOVDQU      1408(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      384(DI), Y10
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 104(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VMOVDQU      1472(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      448(DI), Y10
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 108(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        1344(DI), Y0, Y10
+	VMOVDQU      320(DI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 100(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1408(DI), Y0, Y10
+	VMOVDQU      384(DI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 104(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1472(DI), Y0, Y10
+	VMOVDQU      448(DI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 108(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	PREFETCHT1   33152(DI)
 	PREFETCHT0   8576(DI)
-	VMOVDQU      1536(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      512(DI), Y10
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 112(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VMOVDQU      1600(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      576(DI), Y11
+	VPAND        1536(DI), Y0, Y10
+	VMOVDQU      512(DI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 116(R8), Y11
+	VPBROADCASTD 112(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1664(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      640(DI), Y11
-	VPSLLD       $0x02, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 120(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
+	VPAND        1600(DI), Y0, Y11
+	VMOVDQU      576(DI), Y12
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 116(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        1664(DI), Y0, Y11
+	VMOVDQU      640(DI), Y12
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 120(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   33216(DI)
 	PREFETCHT0   8640(DI)
-	VMOVDQU      1728(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      704(DI), Y11
-	VPSLLD       $0x02, Y11, Y11
+	VPAND        1728(DI), Y0, Y11
+	VMOVDQU      704(DI), Y12
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 124(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VBROADCASTSS 128(R8), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y11, Y9, Y1
+	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 132(R8), Y10
+	VFNMADD231PS Y9, Y10, Y1
+
+	// sub-block 3, scale 0
+	VMOVDQU      1280(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      256(DI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 144(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1344(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      320(DI), Y11
+	VPSLLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 124(R8), Y11
+	VPBROADCASTD 148(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	PREFETCHT1   33280(DI)
+	PREFETCHT0   8704(DI)
+	VMOVDQU      1408(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      384(DI), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 152(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1472(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      448(DI), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 156(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y5, Y9
+	VMOVDQU      1536(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      512(DI), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 160(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	PREFETCHT1   33344(DI)
+	PREFETCHT0   8768(DI)
+	VMOVDQU      1600(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      576(DI), Y12
+	VPSLLD       $0x01, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 164(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VMOVDQU      1664(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      640(DI), Y12
+	VPSLLD       $0x01, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 168(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   33408(DI)
+	PREFETCHT0   8832(DI)
+	VMOVDQU      1728(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      704(DI), Y12
+	VPSLLD       $0x01, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 172(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R8), Y10
+	VMULPS       Y6, Y10, Y10
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y3, Y9, Y9
-	VBROADCASTSS 128(R8), Y10
-	VMULPS       Y9, Y10, Y10
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y10, Y8, Y0
-	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y4, Y8, Y8
-	VBROADCASTSS 132(R8), Y9
-	VFNMADD231PS Y8, Y9, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x18, Y8, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 180(R8), Y8
+	VFNMADD231PS Y6, Y8, Y1
 
-	// sub-block 3, scale 0
-	VMOVDQU      1280(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      256(DI), Y9
-	VPSLLD       $0x01, Y9, Y9
+	// sub-block 4, scale 0
+	VPAND        1792(DI), Y0, Y6
+	VMOVDQU      256(DI), Y8
+	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 192(R8), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPAND        1856(DI), Y0, Y8
+	VMOVDQU      320(DI), Y9
 	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 144(R8), Y9
+	VPBROADCASTD 196(R8), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      1344(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      320(DI), Y10
-	VPSLLD       $0x01, Y10, Y10
+	VPADDW       Y8, Y6, Y6
+	PREFETCHT1   33472(DI)
+	PREFETCHT0   8896(DI)
+	VPAND        1920(DI), Y0, Y8
+	VMOVDQU      384(DI), Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 200(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPAND        1984(DI), Y0, Y8
+	VMOVDQU      448(DI), Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 204(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPAND        2048(DI), Y0, Y8
+	VMOVDQU      512(DI), Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 208(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33536(DI)
+	PREFETCHT0   8960(DI)
+	VPAND        2112(DI), Y0, Y9
+	VMOVDQU      576(DI), Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 148(R8), Y10
+	VPBROADCASTD 212(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y8, Y8
-	PREFETCHT1   33280(DI)
-	PREFETCHT0   8704(DI)
-	VMOVDQU      1408(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      384(DI), Y10
-	VPSLLD       $0x01, Y10, Y10
+	VPAND        2176(DI), Y0, Y9
+	VMOVDQU      640(DI), Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 152(R8), Y10
+	VPBROADCASTD 216(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y8, Y8
-	VMOVDQU      1472(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      448(DI), Y10
-	VPSLLD       $0x01, Y10, Y10
+	VPAND        2240(DI), Y0, Y9
+	VMOVDQU      704(DI), Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 156(R8), Y10
+	VPBROADCASTD 220(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VMOVDQU      1536(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      512(DI), Y10
-	VPSLLD       $0x01, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 160(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	PREFETCHT1   33344(DI)
-	PREFETCHT0   8768(DI)
-	VMOVDQU      1600(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      576(DI), Y11
-	VPSLLD       $0x01, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 164(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1664(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      640(DI), Y11
-	VPSLLD       $0x01, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 168(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	PREFETCHT1   33408(DI)
-	PREFETCHT0   8832(DI)
-	VMOVDQU      1728(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      704(DI), Y11
-	VPSLLD       $0x01, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 172(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VPSRLD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 176(R8), Y9
-	VMULPS       Y5, Y9, Y9
+	VPADDD       Y8, Y6, Y6
+	VPAND        dwords_avx2_000000ff<>+0(SB), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y9, Y8, Y0
-	VPSRLD       $0x18, Y7, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 180(R8), Y7
-	VFNMADD231PS Y5, Y7, Y0
-
-	// sub-block 4, scale 0
-	VMOVDQU      1792(DI), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU      256(DI), Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 192(R8), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      1856(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      320(DI), Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 196(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	PREFETCHT1   33472(DI)
-	PREFETCHT0   8896(DI)
-	VMOVDQU      1920(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      384(DI), Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 200(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      1984(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      448(DI), Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 204(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VMOVDQU      2048(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      512(DI), Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 208(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	PREFETCHT1   33536(DI)
-	PREFETCHT0   8960(DI)
-	VMOVDQU      2112(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      576(DI), Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 212(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2176(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      640(DI), Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 216(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2240(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      704(DI), Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 220(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VPAND        dwords_avx2_000000ff<>+0(SB), Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 224(R8), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y8, Y5, Y0
-	VPAND        dwords_avx2_000000ff<>+0(SB), Y2, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 228(R8), Y7
-	VFNMADD231PS Y5, Y7, Y0
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R8), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VPAND        dwords_avx2_000000ff<>+0(SB), Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 228(R8), Y8
+	VFNMADD231PS Y6, Y8, Y1
 
 	// sub-block 5, scale 0
 	PREFETCHT1   33600(DI)
 	PREFETCHT0   9024(DI)
-	VMOVDQU      1792(DI), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU      256(DI), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 240(R8), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      1856(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      320(DI), Y8
+	VMOVDQU      1792(DI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      256(DI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 244(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      1920(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      384(DI), Y8
-	VPSRLD       $0x01, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 248(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 240(R8), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VMOVDQU      1856(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      320(DI), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 244(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VMOVDQU      1920(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      384(DI), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 248(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
 	PREFETCHT1   33664(DI)
 	PREFETCHT0   9088(DI)
-	VMOVDQU      1984(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      448(DI), Y8
-	VPSRLD       $0x01, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 252(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VMOVDQU      2048(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      512(DI), Y8
-	VPSRLD       $0x01, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 256(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      2112(DI), Y8
+	VMOVDQU      1984(DI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      576(DI), Y9
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      448(DI), Y9
 	VPSRLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 260(R8), Y9
+	VPBROADCASTD 252(R8), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VMOVDQU      2048(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      512(DI), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 256(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      2112(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      576(DI), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 260(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	PREFETCHT1   33728(DI)
 	PREFETCHT0   9152(DI)
-	VMOVDQU      2176(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      640(DI), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 264(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2240(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      704(DI), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 268(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 272(R8), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y8, Y5, Y0
-	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y2, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 276(R8), Y7
-	VFNMADD231PS Y5, Y7, Y0
-
-	// sub-block 6, scale 0
-	VMOVDQU      2304(DI), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU      256(DI), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 288(R8), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	PREFETCHT1   33792(DI)
-	PREFETCHT0   9216(DI)
-	VMOVDQU      2368(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      320(DI), Y8
-	VPSRLD       $0x02, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 292(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      2432(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      384(DI), Y8
-	VPSRLD       $0x02, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 296(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      2496(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      448(DI), Y8
-	VPSRLD       $0x02, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 300(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	PREFETCHT1   33856(DI)
-	PREFETCHT0   9280(DI)
-	VMOVDQU      2560(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      512(DI), Y8
-	VPSRLD       $0x02, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 304(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      2624(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      576(DI), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 308(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2688(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      640(DI), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 312(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	PREFETCHT1   33920(DI)
-	PREFETCHT0   9344(DI)
-	VMOVDQU      2752(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      704(DI), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 316(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 320(R8), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y8, Y5, Y0
-	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y2, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 324(R8), Y7
-	VFNMADD231PS Y5, Y7, Y0
-
-	// sub-block 7, scale 0
-	VMOVDQU      2304(DI), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU      256(DI), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 336(R8), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      2368(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      320(DI), Y8
-	VPSRLD       $0x03, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 340(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	PREFETCHT1   33984(DI)
-	PREFETCHT0   9408(DI)
-	VMOVDQU      2432(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      384(DI), Y8
-	VPSRLD       $0x03, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 344(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      2496(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      448(DI), Y8
-	VPSRLD       $0x03, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 348(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VMOVDQU      2560(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      512(DI), Y8
-	VPSRLD       $0x03, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 352(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	PREFETCHT1   34048(DI)
-	PREFETCHT0   9472(DI)
-	VMOVDQU      2624(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      576(DI), Y9
-	VPSRLD       $0x03, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 356(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2688(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      640(DI), Y9
-	VPSRLD       $0x03, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 360(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	PREFETCHT1   34112(DI)
-	PREFETCHT0   9536(DI)
-	VMOVDQU      2752(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      704(DI), Y9
-	VPSRLD       $0x03, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 364(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 368(R8), Y3
-	VMULPS       Y6, Y3, Y3
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y3, Y5, Y0
-	VPSRLD       $0x18, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y2, Y2
-	VBROADCASTSS 372(R8), Y3
-	VFNMADD231PS Y2, Y3, Y0
-	VMOVDQU      96(DI), Y2
-	VMOVDQU      160(DI), Y3
-	VMOVDQU      224(DI), Y4
-
-	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
-	VPAND     dwords_avx2_3f3f3f3f<>+0(SB), Y2, Y5
-	VPAND     dwords_avx2_3f3f3f3f<>+0(SB), Y3, Y7
-	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y6
-	VPSRLD    $0x02, Y2, Y2
-	VPAND     dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR      Y2, Y6, Y6
-	VPSRLD    $0x04, Y4, Y2
-	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
-	VPSRLD    $0x02, Y3, Y3
-	VPAND     dwords_avx2_30303030<>+0(SB), Y3, Y3
-	VPOR      Y3, Y2, Y2
-	VCVTPH2PS 16(DI), Y3
-	VCVTPH2PS 48(DI), Y4
-
-	// sub-block 0, scale 0
-	VMOVDQU      800(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      288(DI), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD (R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      864(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      352(DI), Y10
-	VPSLLD       $0x04, Y10, Y10
+	VMOVDQU      2176(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      640(DI), Y10
+	VPSRLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 4(R8), Y10
+	VPBROADCASTD 264(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y8, Y8
-	PREFETCHT1   34176(DI)
-	PREFETCHT0   9600(DI)
-	VMOVDQU      928(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      416(DI), Y10
-	VPSLLD       $0x04, Y10, Y10
+	VMOVDQU      2240(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      704(DI), Y10
+	VPSRLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 8(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VMOVDQU      992(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      480(DI), Y10
-	VPSLLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 12(R8), Y10
+	VPBROADCASTD 268(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VMOVDQU      1056(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      544(DI), Y10
+	VPADDD       Y8, Y6, Y6
+	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 272(R8), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 276(R8), Y8
+	VFNMADD231PS Y6, Y8, Y1
+
+	// sub-block 6, scale 0
+	VPAND        2304(DI), Y0, Y6
+	VMOVDQU      256(DI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 288(R8), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	PREFETCHT1   33792(DI)
+	PREFETCHT0   9216(DI)
+	VPAND        2368(DI), Y0, Y8
+	VMOVDQU      320(DI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 292(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPAND        2432(DI), Y0, Y8
+	VMOVDQU      384(DI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 296(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPAND        2496(DI), Y0, Y8
+	VMOVDQU      448(DI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 300(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	PREFETCHT1   33856(DI)
+	PREFETCHT0   9280(DI)
+	VPAND        2560(DI), Y0, Y8
+	VMOVDQU      512(DI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 304(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPAND        2624(DI), Y0, Y9
+	VMOVDQU      576(DI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 308(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VPAND        2688(DI), Y0, Y9
+	VMOVDQU      640(DI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 312(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	PREFETCHT1   33920(DI)
+	PREFETCHT0   9344(DI)
+	VPAND        2752(DI), Y0, Y9
+	VMOVDQU      704(DI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 316(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R8), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 324(R8), Y8
+	VFNMADD231PS Y6, Y8, Y1
+
+	// sub-block 7, scale 0
+	VMOVDQU      2304(DI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      256(DI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 336(R8), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VMOVDQU      2368(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      320(DI), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 340(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	PREFETCHT1   33984(DI)
+	PREFETCHT0   9408(DI)
+	VMOVDQU      2432(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      384(DI), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 344(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VMOVDQU      2496(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      448(DI), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 348(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VMOVDQU      2560(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      512(DI), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 352(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34048(DI)
+	PREFETCHT0   9472(DI)
+	VMOVDQU      2624(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      576(DI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 356(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VMOVDQU      2688(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      640(DI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 360(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	PREFETCHT1   34112(DI)
+	PREFETCHT0   9536(DI)
+	VMOVDQU      2752(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      704(DI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 364(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPSRLD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R8), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VPSRLD       $0x18, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VBROADCASTSS 372(R8), Y4
+	VFNMADD231PS Y3, Y4, Y1
+	VMOVDQU      96(DI), Y3
+	VMOVDQU      160(DI), Y4
+	VMOVDQU      224(DI), Y5
+
+	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
+	VPAND     dwords_avx2_3f3f3f3f<>+0(SB), Y3, Y6
+	VPAND     dwords_avx2_3f3f3f3f<>+0(SB), Y4, Y8
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y7
+	VPSRLD    $0x02, Y3, Y3
+	VPAND     dwords_avx2_30303030<>+0(SB), Y3, Y3
+	VPOR      Y3, Y7, Y7
+	VPSRLD    $0x04, Y5, Y3
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VPSRLD    $0x02, Y4, Y4
+	VPAND     dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR      Y4, Y3, Y3
+	VCVTPH2PS 16(DI), Y4
+	VCVTPH2PS 48(DI), Y5
+
+	// sub-block 0, scale 0
+	VPAND        800(DI), Y0, Y9
+	VMOVDQU      288(DI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 16(R8), Y10
+	VPBROADCASTD (R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
-	PREFETCHT1   34240(DI)
-	PREFETCHT0   9664(DI)
-	VMOVDQU      1120(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      608(DI), Y11
+	VPAND        864(DI), Y0, Y10
+	VMOVDQU      352(DI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 20(R8), Y11
+	VPBROADCASTD 4(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1184(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      672(DI), Y11
+	PREFETCHT1   34176(DI)
+	PREFETCHT0   9600(DI)
+	VPAND        928(DI), Y0, Y10
+	VMOVDQU      416(DI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 24(R8), Y11
+	VPBROADCASTD 8(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1248(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      736(DI), Y11
+	VPAND        992(DI), Y0, Y10
+	VMOVDQU      480(DI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 28(R8), Y11
+	VPBROADCASTD 12(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VPAND        dwords_avx2_000000ff<>+0(SB), Y5, Y9
+	VPAND        1056(DI), Y0, Y10
+	VMOVDQU      544(DI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 16(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	PREFETCHT1   34240(DI)
+	PREFETCHT0   9664(DI)
+	VPAND        1120(DI), Y0, Y11
+	VMOVDQU      608(DI), Y12
+	VPSLLD       $0x04, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 20(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        1184(DI), Y0, Y11
+	VMOVDQU      672(DI), Y12
+	VPSLLD       $0x04, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 24(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        1248(DI), Y0, Y11
+	VMOVDQU      736(DI), Y12
+	VPSLLD       $0x04, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 28(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPAND        dwords_avx2_000000ff<>+0(SB), Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VBROADCASTSS 32(R8), Y11
+	VMULPS       Y10, Y11, Y11
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y3, Y9, Y9
-	VBROADCASTSS 32(R8), Y10
-	VMULPS       Y9, Y10, Y10
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y10, Y8, Y1
-	VPAND        dwords_avx2_000000ff<>+0(SB), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y4, Y8, Y8
-	VBROADCASTSS 36(R8), Y9
-	VFNMADD231PS Y8, Y9, Y1
+	VFMADD231PS  Y11, Y9, Y2
+	VPAND        dwords_avx2_000000ff<>+0(SB), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 36(R8), Y10
+	VFNMADD231PS Y9, Y10, Y2
 
 	// sub-block 1, scale 0
 	PREFETCHT1   34304(DI)
 	PREFETCHT0   9728(DI)
-	VMOVDQU      800(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      288(DI), Y9
-	VPSLLD       $0x03, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 48(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      864(DI), Y9
+	VMOVDQU      800(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      352(DI), Y10
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      288(DI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 52(R8), Y10
+	VPBROADCASTD 48(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VMOVDQU      928(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      416(DI), Y10
-	VPSLLD       $0x03, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 56(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
+	VMOVDQU      864(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      352(DI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 52(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      928(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      416(DI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 56(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   34368(DI)
 	PREFETCHT0   9792(DI)
-	VMOVDQU      992(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      480(DI), Y10
-	VPSLLD       $0x03, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 60(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VMOVDQU      1056(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      544(DI), Y10
-	VPSLLD       $0x03, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 64(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VMOVDQU      1120(DI), Y10
+	VMOVDQU      992(DI), Y10
 	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      608(DI), Y11
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      480(DI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 68(R8), Y11
+	VPBROADCASTD 60(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      1056(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      544(DI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 64(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VMOVDQU      1120(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      608(DI), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 68(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   34432(DI)
 	PREFETCHT0   9856(DI)
-	VMOVDQU      1184(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      672(DI), Y11
-	VPSLLD       $0x03, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 72(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1248(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      736(DI), Y11
-	VPSLLD       $0x03, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 76(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y5, Y9
+	VMOVDQU      1184(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      672(DI), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 72(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VMOVDQU      1248(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      736(DI), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 76(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VBROADCASTSS 80(R8), Y11
+	VMULPS       Y10, Y11, Y11
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y3, Y9, Y9
-	VBROADCASTSS 80(R8), Y10
-	VMULPS       Y9, Y10, Y10
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y10, Y8, Y1
-	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y4, Y8, Y8
-	VBROADCASTSS 84(R8), Y9
-	VFNMADD231PS Y8, Y9, Y1
+	VFMADD231PS  Y11, Y9, Y2
+	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 84(R8), Y10
+	VFNMADD231PS Y9, Y10, Y2
 
 	// sub-block 2, scale 0
-	VMOVDQU      1312(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      288(DI), Y9
-	VPSLLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 96(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
+	VPAND        1312(DI), Y0, Y9
+	VMOVDQU      288(DI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 96(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   34496(DI)
 	PREFETCHT0   9920(DI)
-	VMOVDQU      1376(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      352(DI), Y10
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 100(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VMOVDQU      1440(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      416(DI), Y10
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 104(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VMOVDQU      1504(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      480(DI), Y10
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 108(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        1376(DI), Y0, Y10
+	VMOVDQU      352(DI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 100(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1440(DI), Y0, Y10
+	VMOVDQU      416(DI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 104(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1504(DI), Y0, Y10
+	VMOVDQU      480(DI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 108(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	PREFETCHT1   34560(DI)
 	PREFETCHT0   9984(DI)
-	VMOVDQU      1568(DI), Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      544(DI), Y10
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 112(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	VMOVDQU      1632(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      608(DI), Y11
+	VPAND        1568(DI), Y0, Y10
+	VMOVDQU      544(DI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 116(R8), Y11
+	VPBROADCASTD 112(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1696(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      672(DI), Y11
-	VPSLLD       $0x02, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 120(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
+	VPAND        1632(DI), Y0, Y11
+	VMOVDQU      608(DI), Y12
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 116(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        1696(DI), Y0, Y11
+	VMOVDQU      672(DI), Y12
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 120(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   34624(DI)
 	PREFETCHT0   10048(DI)
-	VMOVDQU      1760(DI), Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      736(DI), Y11
-	VPSLLD       $0x02, Y11, Y11
+	VPAND        1760(DI), Y0, Y11
+	VMOVDQU      736(DI), Y12
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 124(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VBROADCASTSS 128(R8), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y11, Y9, Y2
+	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 132(R8), Y10
+	VFNMADD231PS Y9, Y10, Y2
+
+	// sub-block 3, scale 0
+	VMOVDQU      1312(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      288(DI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 144(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1376(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      352(DI), Y11
+	VPSLLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 124(R8), Y11
+	VPBROADCASTD 148(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	PREFETCHT1   34688(DI)
+	PREFETCHT0   10112(DI)
+	VMOVDQU      1440(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      416(DI), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 152(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1504(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      480(DI), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 156(R8), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y5, Y9
+	VMOVDQU      1568(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      544(DI), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 160(R8), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	PREFETCHT1   34752(DI)
+	PREFETCHT0   10176(DI)
+	VMOVDQU      1632(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      608(DI), Y12
+	VPSLLD       $0x01, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 164(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VMOVDQU      1696(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      672(DI), Y12
+	VPSLLD       $0x01, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 168(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   34816(DI)
+	PREFETCHT0   10240(DI)
+	VMOVDQU      1760(DI), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVDQU      736(DI), Y12
+	VPSLLD       $0x01, Y12, Y12
+	VPAND        dwords_avx2_10101010<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 172(R8), Y12
+	VPMADDUBSW   Y12, Y11, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R8), Y10
+	VMULPS       Y6, Y10, Y10
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y3, Y9, Y9
-	VBROADCASTSS 128(R8), Y10
-	VMULPS       Y9, Y10, Y10
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y10, Y8, Y1
-	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y4, Y8, Y8
-	VBROADCASTSS 132(R8), Y9
-	VFNMADD231PS Y8, Y9, Y1
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x18, Y8, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 180(R8), Y8
+	VFNMADD231PS Y6, Y8, Y2
 
-	// sub-block 3, scale 0
-	VMOVDQU      1312(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      288(DI), Y9
-	VPSLLD       $0x01, Y9, Y9
+	// sub-block 4, scale 0
+	VPAND        1824(DI), Y0, Y6
+	VMOVDQU      288(DI), Y8
+	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 192(R8), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPAND        1888(DI), Y0, Y8
+	VMOVDQU      352(DI), Y9
 	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 144(R8), Y9
+	VPBROADCASTD 196(R8), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      1376(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      352(DI), Y10
-	VPSLLD       $0x01, Y10, Y10
+	VPADDW       Y8, Y6, Y6
+	PREFETCHT1   34880(DI)
+	PREFETCHT0   10304(DI)
+	VPAND        1952(DI), Y0, Y8
+	VMOVDQU      416(DI), Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 200(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPAND        2016(DI), Y0, Y8
+	VMOVDQU      480(DI), Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 204(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPAND        2080(DI), Y0, Y8
+	VMOVDQU      544(DI), Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 208(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34944(DI)
+	PREFETCHT0   10368(DI)
+	VPAND        2144(DI), Y0, Y9
+	VMOVDQU      608(DI), Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 148(R8), Y10
+	VPBROADCASTD 212(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y8, Y8
-	PREFETCHT1   34688(DI)
-	PREFETCHT0   10112(DI)
-	VMOVDQU      1440(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      416(DI), Y10
-	VPSLLD       $0x01, Y10, Y10
+	VPAND        2208(DI), Y0, Y9
+	VMOVDQU      672(DI), Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 152(R8), Y10
+	VPBROADCASTD 216(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y8, Y8
-	VMOVDQU      1504(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      480(DI), Y10
-	VPSLLD       $0x01, Y10, Y10
+	VPAND        2272(DI), Y0, Y9
+	VMOVDQU      736(DI), Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 156(R8), Y10
+	VPBROADCASTD 220(R8), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VMOVDQU      1568(DI), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      544(DI), Y10
-	VPSLLD       $0x01, Y10, Y10
-	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 160(R8), Y10
-	VPMADDUBSW   Y10, Y9, Y9
-	PREFETCHT1   34752(DI)
-	PREFETCHT0   10176(DI)
-	VMOVDQU      1632(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      608(DI), Y11
-	VPSLLD       $0x01, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 164(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VMOVDQU      1696(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      672(DI), Y11
-	VPSLLD       $0x01, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 168(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	PREFETCHT1   34816(DI)
-	PREFETCHT0   10240(DI)
-	VMOVDQU      1760(DI), Y10
-	VPSRLD       $0x04, Y10, Y10
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
-	VMOVDQU      736(DI), Y11
-	VPSLLD       $0x01, Y11, Y11
-	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPBROADCASTD 172(R8), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y8, Y8
-	VPSRLD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 176(R8), Y9
-	VMULPS       Y5, Y9, Y9
+	VPADDD       Y8, Y6, Y6
+	VPAND        dwords_avx2_000000ff<>+0(SB), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y9, Y8, Y1
-	VPSRLD       $0x18, Y7, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 180(R8), Y7
-	VFNMADD231PS Y5, Y7, Y1
-
-	// sub-block 4, scale 0
-	VMOVDQU      1824(DI), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU      288(DI), Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 192(R8), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      1888(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      352(DI), Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 196(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	PREFETCHT1   34880(DI)
-	PREFETCHT0   10304(DI)
-	VMOVDQU      1952(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      416(DI), Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 200(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      2016(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      480(DI), Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 204(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VMOVDQU      2080(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      544(DI), Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 208(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	PREFETCHT1   34944(DI)
-	PREFETCHT0   10368(DI)
-	VMOVDQU      2144(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      608(DI), Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 212(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2208(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      672(DI), Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 216(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2272(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      736(DI), Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 220(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VPAND        dwords_avx2_000000ff<>+0(SB), Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 224(R8), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y8, Y5, Y1
-	VPAND        dwords_avx2_000000ff<>+0(SB), Y2, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 228(R8), Y7
-	VFNMADD231PS Y5, Y7, Y1
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R8), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VPAND        dwords_avx2_000000ff<>+0(SB), Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 228(R8), Y8
+	VFNMADD231PS Y6, Y8, Y2
 
 	// sub-block 5, scale 0
 	PREFETCHT1   35008(DI)
 	PREFETCHT0   10432(DI)
-	VMOVDQU      1824(DI), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU      288(DI), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 240(R8), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      1888(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      352(DI), Y8
+	VMOVDQU      1824(DI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      288(DI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 244(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      1952(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      416(DI), Y8
-	VPSRLD       $0x01, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 248(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 240(R8), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VMOVDQU      1888(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      352(DI), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 244(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VMOVDQU      1952(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      416(DI), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 248(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
 	PREFETCHT1   35072(DI)
 	PREFETCHT0   10496(DI)
-	VMOVDQU      2016(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      480(DI), Y8
-	VPSRLD       $0x01, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 252(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VMOVDQU      2080(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      544(DI), Y8
-	VPSRLD       $0x01, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 256(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      2144(DI), Y8
+	VMOVDQU      2016(DI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      608(DI), Y9
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      480(DI), Y9
 	VPSRLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 260(R8), Y9
+	VPBROADCASTD 252(R8), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VMOVDQU      2080(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      544(DI), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 256(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      2144(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      608(DI), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 260(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	PREFETCHT1   35136(DI)
 	PREFETCHT0   10560(DI)
-	VMOVDQU      2208(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      672(DI), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 264(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2272(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      736(DI), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 268(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 272(R8), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y8, Y5, Y1
-	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y2, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 276(R8), Y7
-	VFNMADD231PS Y5, Y7, Y1
+	VMOVDQU      2208(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      672(DI), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 264(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VMOVDQU      2272(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      736(DI), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 268(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 272(R8), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VPSHUFB      shuffle_avx2_1_z_z_z<>+0(SB), Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 276(R8), Y8
+	VFNMADD231PS Y6, Y8, Y2
 
 	// sub-block 6, scale 0
-	VMOVDQU      2336(DI), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU      288(DI), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 288(R8), Y7
-	VPMADDUBSW   Y7, Y5, Y5
+	VPAND        2336(DI), Y0, Y6
+	VMOVDQU      288(DI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 288(R8), Y8
+	VPMADDUBSW   Y8, Y6, Y6
 	PREFETCHT1   35200(DI)
 	PREFETCHT0   10624(DI)
-	VMOVDQU      2400(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      352(DI), Y8
-	VPSRLD       $0x02, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 292(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      2464(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      416(DI), Y8
-	VPSRLD       $0x02, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 296(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      2528(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      480(DI), Y8
-	VPSRLD       $0x02, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 300(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPAND        2400(DI), Y0, Y8
+	VMOVDQU      352(DI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 292(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPAND        2464(DI), Y0, Y8
+	VMOVDQU      416(DI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 296(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPAND        2528(DI), Y0, Y8
+	VMOVDQU      480(DI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 300(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	PREFETCHT1   35264(DI)
 	PREFETCHT0   10688(DI)
-	VMOVDQU      2592(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      544(DI), Y8
-	VPSRLD       $0x02, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 304(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      2656(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      608(DI), Y9
+	VPAND        2592(DI), Y0, Y8
+	VMOVDQU      544(DI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 308(R8), Y9
+	VPBROADCASTD 304(R8), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2720(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      672(DI), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 312(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
+	VPAND        2656(DI), Y0, Y9
+	VMOVDQU      608(DI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 308(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VPAND        2720(DI), Y0, Y9
+	VMOVDQU      672(DI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 312(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	PREFETCHT1   35328(DI)
 	PREFETCHT0   10752(DI)
-	VMOVDQU      2784(DI), Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      736(DI), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 316(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 320(R8), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y8, Y5, Y1
-	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y2, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 324(R8), Y7
-	VFNMADD231PS Y5, Y7, Y1
+	VPAND        2784(DI), Y0, Y9
+	VMOVDQU      736(DI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 316(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R8), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VPSHUFB      shuffle_avx2_2_z_z_z<>+0(SB), Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 324(R8), Y8
+	VFNMADD231PS Y6, Y8, Y2
 
 	// sub-block 7, scale 0
-	VMOVDQU      2336(DI), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU      288(DI), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 336(R8), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      2400(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      352(DI), Y8
+	VMOVDQU      2336(DI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      288(DI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 340(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 336(R8), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VMOVDQU      2400(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      352(DI), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 340(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
 	PREFETCHT1   35392(DI)
 	PREFETCHT0   10816(DI)
-	VMOVDQU      2464(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      416(DI), Y8
-	VPSRLD       $0x03, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 344(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      2528(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      480(DI), Y8
-	VPSRLD       $0x03, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 348(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y7, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VMOVDQU      2592(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      544(DI), Y8
-	VPSRLD       $0x03, Y8, Y8
-	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 352(R8), Y8
-	VPMADDUBSW   Y8, Y7, Y7
+	VMOVDQU      2464(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      416(DI), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 344(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VMOVDQU      2528(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      480(DI), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 348(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VMOVDQU      2592(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      544(DI), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 352(R8), Y9
+	VPMADDUBSW   Y9, Y8, Y8
 	PREFETCHT1   35456(DI)
 	PREFETCHT0   10880(DI)
-	VMOVDQU      2656(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      608(DI), Y9
-	VPSRLD       $0x03, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 356(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      2720(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      672(DI), Y9
-	VPSRLD       $0x03, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 360(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
+	VMOVDQU      2656(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      608(DI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 356(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VMOVDQU      2720(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      672(DI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 360(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	PREFETCHT1   35520(DI)
 	PREFETCHT0   10944(DI)
-	VMOVDQU      2784(DI), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
-	VMOVDQU      736(DI), Y9
-	VPSRLD       $0x03, Y9, Y9
-	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPBROADCASTD 364(R8), Y9
-	VPMADDUBSW   Y9, Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VPSRLD       $0x18, Y6, Y6
+	VMOVDQU      2784(DI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      736(DI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 364(R8), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPSRLD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R8), Y4
+	VMULPS       Y7, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 368(R8), Y3
-	VMULPS       Y6, Y3, Y3
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y3, Y5, Y1
-	VPSRLD       $0x18, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y2, Y2
-	VBROADCASTSS 372(R8), Y3
-	VFNMADD231PS Y2, Y3, Y1
+	VFMADD231PS  Y4, Y6, Y2
+	VPSRLD       $0x18, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VBROADCASTSS 372(R8), Y4
+	VFNMADD231PS Y3, Y4, Y2
 	ADDQ         $0x00000180, R8
 	ADDQ         $0x00000b00, DI
 	DECQ         R9
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -1601,24 +1538,6 @@ block:
 	JNZ          tile
 	VZEROUPPER
 	RET
-
-DATA dwords_avx2_3f3f3f3f<>+0(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+4(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+8(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+12(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+16(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+20(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+24(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+28(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+32(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+36(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+40(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+44(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+48(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+52(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+56(SB)/4, $0x3f3f3f3f
-DATA dwords_avx2_3f3f3f3f<>+60(SB)/4, $0x3f3f3f3f
-GLOBL dwords_avx2_3f3f3f3f<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
 DATA dwords_avx2_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
@@ -1637,6 +1556,24 @@ DATA dwords_avx2_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
 DATA dwords_avx2_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
 DATA dwords_avx2_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
 GLOBL dwords_avx2_0f0f0f0f<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_3f3f3f3f<>+0(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+4(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+8(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+12(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+16(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+20(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+24(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+28(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+32(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+36(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+40(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+44(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+48(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+52(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+56(SB)/4, $0x3f3f3f3f
+DATA dwords_avx2_3f3f3f3f<>+60(SB)/4, $0x3f3f3f3f
+GLOBL dwords_avx2_3f3f3f3f<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_30303030<>+0(SB)/4, $0x30303030
 DATA dwords_avx2_30303030<>+4(SB)/4, $0x30303030

@@ -7,11 +7,13 @@
 // func Gemv_q6_kx16_q8x_16x1_avxvnni(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·Gemv_q6_kx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	VMOVDQU dwords_avxvnni_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU dwords_avxvnni_f0f0f0f0<>+0(SB), Y1
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
 
 tile:
 	MOVQ  BX, DI
@@ -19,1620 +21,1276 @@ tile:
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y2
+	VCVTPH2PS (DI), Y4
 
-	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      1280(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      256(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD (R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1344(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      320(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 4(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 0
+	VMOVDQU      dwords_avxvnni_03030303<>+0(SB), Y5
+	VPBROADCASTD 44(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD (R9), Y8
+	VPAND        1280(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        256(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPAND        1344(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        320(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   32768(R8)
 	PREFETCHT0   8192(R8)
-	VMOVDQU      1408(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      384(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 8(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1472(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      448(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 12(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
-
-	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y4
-	VPBROADCASTD 40(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 8(R9), Y8
+	VPAND        1408(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        384(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 12(R9), Y8
+	VPAND        1472(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        448(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMOVDQU      (R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VPBROADCASTD 44(R9), Y8
+	VPBROADCASTD 40(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
 	PREFETCHT1   32832(R8)
 	PREFETCHT0   8256(R8)
-	VMOVDQU      1536(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      512(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 16(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1600(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      576(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 20(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1664(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      640(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 24(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 16(R9), Y9
+	VPAND        1536(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        512(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 20(R9), Y9
+	VPAND        1600(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        576(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 24(R9), Y9
+	VPAND        1664(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        640(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
-	VMOVDQU      1728(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 28(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 32(R9), Y5
+	VPBROADCASTD 28(R9), Y9
+	VPAND        1728(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        704(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y5
+	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
 
-	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      1792(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      256(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 48(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 1
+	VMOVDQU      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5
+	VPBROADCASTD 92(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 48(R9), Y8
+	VPAND        1792(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        256(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   32960(R8)
 	PREFETCHT0   8384(R8)
-	VMOVDQU      1856(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      320(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 52(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1920(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      384(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 56(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1984(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      448(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 60(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 80(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
-
-	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y4
-	VPBROADCASTD 88(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 52(R9), Y8
+	VPAND        1856(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        320(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 56(R9), Y8
+	VPAND        1920(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        384(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 60(R9), Y8
+	VPAND        1984(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        448(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSLLD       $0x02, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMOVDQU      (R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VPBROADCASTD 92(R9), Y8
+	VPBROADCASTD 88(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
 	PREFETCHT1   33024(R8)
 	PREFETCHT0   8448(R8)
-	VMOVDQU      2048(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      512(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 64(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2112(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      576(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 68(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 64(R9), Y9
+	VPAND        2048(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        512(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 68(R9), Y9
+	VPAND        2112(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        576(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   33088(R8)
 	PREFETCHT0   8512(R8)
-	VMOVDQU      2176(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      640(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 72(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2240(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 76(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 80(R9), Y5
+	VPBROADCASTD 72(R9), Y9
+	VPAND        2176(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        640(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 76(R9), Y9
+	VPAND        2240(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        704(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
 
-	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      1280(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      256(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 96(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 2
+	VMOVDQU      dwords_avxvnni_30303030<>+0(SB), Y5
+	VPBROADCASTD 140(R9), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 96(R9), Y8
+	VPAND        1280(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        256(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   33152(R8)
 	PREFETCHT0   8576(R8)
-	VMOVDQU      1344(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      320(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 100(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1408(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      384(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 104(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 100(R9), Y8
+	VPAND        1344(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        320(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 104(R9), Y8
+	VPAND        1408(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        384(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   33216(R8)
 	PREFETCHT0   8640(R8)
-	VMOVDQU      1472(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      448(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 108(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 128(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
-
-	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y4
-	VPBROADCASTD 136(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      1536(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      512(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 112(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1600(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      576(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 116(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 108(R9), Y8
+	VPAND        1472(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        448(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMOVDQU      64(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VPBROADCASTD 140(R9), Y8
+	VPBROADCASTD 136(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPBROADCASTD 112(R9), Y9
+	VPAND        1536(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        512(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 116(R9), Y9
+	VPAND        1600(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        576(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   33280(R8)
 	PREFETCHT0   8704(R8)
-	VMOVDQU      1664(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      640(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 120(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1728(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 124(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 128(R9), Y5
+	VPBROADCASTD 120(R9), Y9
+	VPAND        1664(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        640(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 124(R9), Y9
+	VPAND        1728(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        704(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y5
+	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
 
-	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
+	// sub-block 3
+	VMOVDQU      dwords_avxvnni_c0c0c0c0<>+0(SB), Y5
+	VPBROADCASTD 188(R9), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
 	PREFETCHT1   33344(R8)
 	PREFETCHT0   8768(R8)
-	VMOVDQU      1792(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      256(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 144(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1856(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      320(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 148(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1920(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      384(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 152(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 144(R9), Y8
+	VPAND        1792(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        256(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 148(R9), Y8
+	VPAND        1856(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        320(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 152(R9), Y8
+	VPAND        1920(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        384(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   33408(R8)
 	PREFETCHT0   8832(R8)
-	VMOVDQU      1984(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      448(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 156(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 176(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
-
-	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y4
-	VPBROADCASTD 184(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2048(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      512(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 160(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 156(R9), Y8
+	VPAND        1984(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        448(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPSRAD       $0x02, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMOVDQU      64(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VPBROADCASTD 188(R9), Y8
+	VPBROADCASTD 184(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPBROADCASTD 160(R9), Y9
+	VPAND        2048(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        512(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   33472(R8)
 	PREFETCHT0   8896(R8)
-	VMOVDQU      2112(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      576(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 164(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2176(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      640(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 168(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 164(R9), Y9
+	VPAND        2112(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        576(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 168(R9), Y9
+	VPAND        2176(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        640(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   33536(R8)
 	PREFETCHT0   8960(R8)
-	VMOVDQU      2240(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 172(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 176(R9), Y5
+	VPBROADCASTD 172(R9), Y9
+	VPAND        2240(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        704(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSRAD       $0x04, Y6, Y6
+	VPSRAD       $0x02, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
 
-	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2304(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      768(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 192(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2368(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      832(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 196(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 4
+	VMOVDQU      dwords_avxvnni_03030303<>+0(SB), Y5
+	VPBROADCASTD 236(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 192(R9), Y8
+	VPAND        2304(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        768(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 196(R9), Y8
+	VPAND        2368(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        832(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   33600(R8)
 	PREFETCHT0   9024(R8)
-	VMOVDQU      2432(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      896(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 200(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2496(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      960(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 204(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 224(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
-
-	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y4
-	VPBROADCASTD 232(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 200(R9), Y8
+	VPAND        2432(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        896(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 204(R9), Y8
+	VPAND        2496(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        960(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMOVDQU      128(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VPBROADCASTD 236(R9), Y8
+	VPBROADCASTD 232(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
 	PREFETCHT1   33664(R8)
 	PREFETCHT0   9088(R8)
-	VMOVDQU      2560(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1024(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 208(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2624(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1088(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 212(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2688(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1152(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 216(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 208(R9), Y9
+	VPAND        2560(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1024(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 212(R9), Y9
+	VPAND        2624(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1088(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 216(R9), Y9
+	VPAND        2688(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1152(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   33728(R8)
 	PREFETCHT0   9152(R8)
-	VMOVDQU      2752(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1216(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 220(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 224(R9), Y5
+	VPBROADCASTD 220(R9), Y9
+	VPAND        2752(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1216(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(R8), Y5
+	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
 
-	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2816(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      768(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 240(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 5
+	VMOVDQU      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5
+	VPBROADCASTD 284(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 240(R9), Y8
+	VPAND        2816(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        768(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   33792(R8)
 	PREFETCHT0   9216(R8)
-	VMOVDQU      2880(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      832(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 244(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2944(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      896(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 248(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      3008(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      960(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 252(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 272(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
-
-	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y4
-	VPBROADCASTD 280(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 244(R9), Y8
+	VPAND        2880(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        832(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 248(R9), Y8
+	VPAND        2944(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        896(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 252(R9), Y8
+	VPAND        3008(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        960(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSLLD       $0x02, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMOVDQU      128(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VPBROADCASTD 284(R9), Y8
+	VPBROADCASTD 280(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
 	PREFETCHT1   33856(R8)
 	PREFETCHT0   9280(R8)
-	VMOVDQU      3072(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1024(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 256(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      3136(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1088(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 260(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 256(R9), Y9
+	VPAND        3072(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1024(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 260(R9), Y9
+	VPAND        3136(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1088(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   33920(R8)
 	PREFETCHT0   9344(R8)
-	VMOVDQU      3200(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1152(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 264(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      3264(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1216(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 268(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 272(R9), Y5
+	VPBROADCASTD 264(R9), Y9
+	VPAND        3200(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1152(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 268(R9), Y9
+	VPAND        3264(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1216(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(R8), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
 
-	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2304(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      768(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 288(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 6
+	VMOVDQU      dwords_avxvnni_30303030<>+0(SB), Y5
+	VPBROADCASTD 332(R9), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 288(R9), Y8
+	VPAND        2304(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        768(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   33984(R8)
 	PREFETCHT0   9408(R8)
-	VMOVDQU      2368(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      832(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 292(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2432(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      896(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 296(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 292(R9), Y8
+	VPAND        2368(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        832(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 296(R9), Y8
+	VPAND        2432(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        896(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   34048(R8)
 	PREFETCHT0   9472(R8)
-	VMOVDQU      2496(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      960(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 300(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      192(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 320(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
-
-	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y4
-	VPBROADCASTD 328(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2560(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1024(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 304(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2624(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1088(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 308(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 300(R9), Y8
+	VPAND        2496(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        960(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMOVDQU      192(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VPBROADCASTD 332(R9), Y8
+	VPBROADCASTD 328(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPBROADCASTD 304(R9), Y9
+	VPAND        2560(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1024(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 308(R9), Y9
+	VPAND        2624(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1088(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   34112(R8)
 	PREFETCHT0   9536(R8)
-	VMOVDQU      2688(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1152(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 312(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2752(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1216(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 316(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      192(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 320(R9), Y5
+	VPBROADCASTD 312(R9), Y9
+	VPAND        2688(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1152(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 316(R9), Y9
+	VPAND        2752(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1216(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(R8), Y5
+	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
 
-	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
+	// sub-block 7
+	VMOVDQU      dwords_avxvnni_c0c0c0c0<>+0(SB), Y5
+	VPBROADCASTD 380(R9), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
 	PREFETCHT1   34176(R8)
 	PREFETCHT0   9600(R8)
-	VMOVDQU      2816(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      768(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 336(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2880(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      832(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 340(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2944(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      896(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 344(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 336(R9), Y8
+	VPAND        2816(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        768(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 340(R9), Y8
+	VPAND        2880(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        832(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 344(R9), Y8
+	VPAND        2944(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        896(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   34240(R8)
 	PREFETCHT0   9664(R8)
-	VMOVDQU      3008(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      960(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 348(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      192(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 368(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
-
-	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y4
-	VPBROADCASTD 376(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      3072(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1024(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 352(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 348(R9), Y8
+	VPAND        3008(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        960(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPSRAD       $0x02, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 368(R9), Y7
+	VMOVDQU      192(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VPBROADCASTD 380(R9), Y8
+	VPBROADCASTD 376(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPBROADCASTD 352(R9), Y9
+	VPAND        3072(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1024(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   34304(R8)
 	PREFETCHT0   9728(R8)
-	VMOVDQU      3136(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1088(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 356(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      3200(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1152(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 360(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 356(R9), Y9
+	VPAND        3136(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1088(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 360(R9), Y9
+	VPAND        3200(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1152(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   34368(R8)
 	PREFETCHT0   9792(R8)
-	VMOVDQU      3264(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1216(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 364(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      192(R8), Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 368(R9), Y2
-	VMULPS       Y4, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VCVTPH2PS    16(DI), Y2
+	VPBROADCASTD 364(R9), Y9
+	VPAND        3264(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1216(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSRAD       $0x04, Y6, Y6
+	VPSRAD       $0x02, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(R8), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VCVTPH2PS    16(DI), Y4
 
-	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      1312(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      288(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD (R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1376(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      352(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 4(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 0
+	VMOVDQU      dwords_avxvnni_03030303<>+0(SB), Y5
+	VPBROADCASTD 44(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD (R9), Y8
+	VPAND        1312(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        288(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPAND        1376(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        352(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   34432(R8)
 	PREFETCHT0   9856(R8)
-	VMOVDQU      1440(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      416(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 8(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1504(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      480(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 12(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y4
-	VPBROADCASTD 40(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 8(R9), Y8
+	VPAND        1440(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        416(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 12(R9), Y8
+	VPAND        1504(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        480(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMOVDQU      32(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+	VPBROADCASTD 44(R9), Y8
+	VPBROADCASTD 40(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
 	PREFETCHT1   34496(R8)
 	PREFETCHT0   9920(R8)
-	VMOVDQU      1568(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      544(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 16(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1632(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      608(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 20(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1696(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      672(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 24(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 16(R9), Y9
+	VPAND        1568(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        544(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 20(R9), Y9
+	VPAND        1632(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        608(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 24(R9), Y9
+	VPAND        1696(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        672(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   34560(R8)
 	PREFETCHT0   9984(R8)
-	VMOVDQU      1760(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 28(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 32(R9), Y5
+	VPBROADCASTD 28(R9), Y9
+	VPAND        1760(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        736(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y5
+	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
 
-	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      1824(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      288(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 48(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 1
+	VMOVDQU      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5
+	VPBROADCASTD 92(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 48(R9), Y8
+	VPAND        1824(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        288(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   34624(R8)
 	PREFETCHT0   10048(R8)
-	VMOVDQU      1888(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      352(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 52(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1952(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      416(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 56(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2016(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      480(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 60(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 80(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y4
-	VPBROADCASTD 88(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 52(R9), Y8
+	VPAND        1888(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        352(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 56(R9), Y8
+	VPAND        1952(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        416(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 60(R9), Y8
+	VPAND        2016(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        480(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSLLD       $0x02, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMOVDQU      32(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+	VPBROADCASTD 92(R9), Y8
+	VPBROADCASTD 88(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
 	PREFETCHT1   34688(R8)
 	PREFETCHT0   10112(R8)
-	VMOVDQU      2080(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      544(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 64(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2144(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      608(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 68(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 64(R9), Y9
+	VPAND        2080(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        544(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 68(R9), Y9
+	VPAND        2144(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        608(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   34752(R8)
 	PREFETCHT0   10176(R8)
-	VMOVDQU      2208(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      672(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 72(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2272(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 76(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 80(R9), Y5
+	VPBROADCASTD 72(R9), Y9
+	VPAND        2208(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        672(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 76(R9), Y9
+	VPAND        2272(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        736(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
 
-	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      1312(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      288(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 96(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 2
+	VMOVDQU      dwords_avxvnni_30303030<>+0(SB), Y5
+	VPBROADCASTD 140(R9), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 96(R9), Y8
+	VPAND        1312(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        288(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   34816(R8)
 	PREFETCHT0   10240(R8)
-	VMOVDQU      1376(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      352(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 100(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1440(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      416(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 104(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 100(R9), Y8
+	VPAND        1376(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        352(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 104(R9), Y8
+	VPAND        1440(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        416(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   34880(R8)
 	PREFETCHT0   10304(R8)
-	VMOVDQU      1504(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      480(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 108(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 128(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y4
-	VPBROADCASTD 136(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      1568(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      544(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 112(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1632(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      608(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 116(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 108(R9), Y8
+	VPAND        1504(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        480(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMOVDQU      96(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+	VPBROADCASTD 140(R9), Y8
+	VPBROADCASTD 136(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPBROADCASTD 112(R9), Y9
+	VPAND        1568(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        544(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 116(R9), Y9
+	VPAND        1632(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        608(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   34944(R8)
 	PREFETCHT0   10368(R8)
-	VMOVDQU      1696(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      672(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 120(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1760(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 124(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 128(R9), Y5
+	VPBROADCASTD 120(R9), Y9
+	VPAND        1696(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        672(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 124(R9), Y9
+	VPAND        1760(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        736(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y5
+	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
 
-	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
+	// sub-block 3
+	VMOVDQU      dwords_avxvnni_c0c0c0c0<>+0(SB), Y5
+	VPBROADCASTD 188(R9), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
 	PREFETCHT1   35008(R8)
 	PREFETCHT0   10432(R8)
-	VMOVDQU      1824(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      288(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 144(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1888(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      352(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 148(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1952(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      416(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 152(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 144(R9), Y8
+	VPAND        1824(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        288(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 148(R9), Y8
+	VPAND        1888(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        352(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 152(R9), Y8
+	VPAND        1952(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        416(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   35072(R8)
 	PREFETCHT0   10496(R8)
-	VMOVDQU      2016(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      480(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 156(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 176(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y4
-	VPBROADCASTD 184(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2080(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      544(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 160(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 156(R9), Y8
+	VPAND        2016(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        480(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPSRAD       $0x02, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMOVDQU      96(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+	VPBROADCASTD 188(R9), Y8
+	VPBROADCASTD 184(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPBROADCASTD 160(R9), Y9
+	VPAND        2080(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        544(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   35136(R8)
 	PREFETCHT0   10560(R8)
-	VMOVDQU      2144(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      608(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 164(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2208(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      672(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 168(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 164(R9), Y9
+	VPAND        2144(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        608(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 168(R9), Y9
+	VPAND        2208(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        672(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   35200(R8)
 	PREFETCHT0   10624(R8)
-	VMOVDQU      2272(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 172(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 176(R9), Y5
+	VPBROADCASTD 172(R9), Y9
+	VPAND        2272(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        736(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSRAD       $0x04, Y6, Y6
+	VPSRAD       $0x02, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
 
-	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2336(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      800(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 192(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2400(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      864(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 196(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 4
+	VMOVDQU      dwords_avxvnni_03030303<>+0(SB), Y5
+	VPBROADCASTD 236(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 192(R9), Y8
+	VPAND        2336(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        800(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 196(R9), Y8
+	VPAND        2400(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        864(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   35264(R8)
 	PREFETCHT0   10688(R8)
-	VMOVDQU      2464(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      928(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 200(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2528(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 204(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 224(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y4
-	VPBROADCASTD 232(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 200(R9), Y8
+	VPAND        2464(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        928(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 204(R9), Y8
+	VPAND        2528(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        992(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMOVDQU      160(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+	VPBROADCASTD 236(R9), Y8
+	VPBROADCASTD 232(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
 	PREFETCHT1   35328(R8)
 	PREFETCHT0   10752(R8)
-	VMOVDQU      2592(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1056(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 208(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2656(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1120(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 212(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2720(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1184(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 216(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 208(R9), Y9
+	VPAND        2592(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1056(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 212(R9), Y9
+	VPAND        2656(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1120(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 216(R9), Y9
+	VPAND        2720(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1184(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   35392(R8)
 	PREFETCHT0   10816(R8)
-	VMOVDQU      2784(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1248(R8), Y5
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 220(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 224(R9), Y5
+	VPBROADCASTD 220(R9), Y9
+	VPAND        2784(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1248(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      160(R8), Y5
+	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
 
-	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2848(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      800(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 240(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 5
+	VMOVDQU      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5
+	VPBROADCASTD 284(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 240(R9), Y8
+	VPAND        2848(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        800(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   35456(R8)
 	PREFETCHT0   10880(R8)
-	VMOVDQU      2912(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      864(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 244(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2976(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      928(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 248(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      3040(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 252(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 272(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y4
-	VPBROADCASTD 280(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 244(R9), Y8
+	VPAND        2912(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        864(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 248(R9), Y8
+	VPAND        2976(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        928(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 252(R9), Y8
+	VPAND        3040(R8), Y0, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        992(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSLLD       $0x02, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMOVDQU      160(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+	VPBROADCASTD 284(R9), Y8
+	VPBROADCASTD 280(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
 	PREFETCHT1   35520(R8)
 	PREFETCHT0   10944(R8)
-	VMOVDQU      3104(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1056(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 256(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      3168(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1120(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 260(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 256(R9), Y9
+	VPAND        3104(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1056(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 260(R9), Y9
+	VPAND        3168(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1120(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   35584(R8)
 	PREFETCHT0   11008(R8)
-	VMOVDQU      3232(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1184(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 264(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      3296(R8), Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1248(R8), Y5
-	VPSLLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 268(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 272(R9), Y5
+	VPBROADCASTD 264(R9), Y9
+	VPAND        3232(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1184(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 268(R9), Y9
+	VPAND        3296(R8), Y0, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1248(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      160(R8), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
 
-	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2336(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      800(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 288(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	// sub-block 6
+	VMOVDQU      dwords_avxvnni_30303030<>+0(SB), Y5
+	VPBROADCASTD 332(R9), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPBROADCASTD 288(R9), Y8
+	VPAND        2336(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        800(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   35648(R8)
 	PREFETCHT0   11072(R8)
-	VMOVDQU      2400(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      864(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 292(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2464(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      928(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 296(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 292(R9), Y8
+	VPAND        2400(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        864(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 296(R9), Y8
+	VPAND        2464(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        928(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   35712(R8)
 	PREFETCHT0   11136(R8)
-	VMOVDQU      2528(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 300(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 320(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y4
-	VPBROADCASTD 328(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      2592(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1056(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 304(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2656(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1120(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 308(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 300(R9), Y8
+	VPAND        2528(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        992(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMOVDQU      224(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+	VPBROADCASTD 332(R9), Y8
+	VPBROADCASTD 328(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPBROADCASTD 304(R9), Y9
+	VPAND        2592(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1056(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 308(R9), Y9
+	VPAND        2656(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1120(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   35776(R8)
 	PREFETCHT0   11200(R8)
-	VMOVDQU      2720(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1184(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 312(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2784(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1248(R8), Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 316(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 320(R9), Y5
+	VPBROADCASTD 312(R9), Y9
+	VPAND        2720(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1184(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 316(R9), Y9
+	VPAND        2784(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1248(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      224(R8), Y5
+	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
 
-	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y3
-	VPSRAD       $0x02, Y3, Y3
+	// sub-block 7
+	VMOVDQU      dwords_avxvnni_c0c0c0c0<>+0(SB), Y5
+	VPBROADCASTD 380(R9), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y7, Y7, Y7
 	PREFETCHT1   35840(R8)
 	PREFETCHT0   11264(R8)
-	VMOVDQU      2848(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      800(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 336(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2912(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      864(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 340(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2976(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      928(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 344(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 336(R9), Y8
+	VPAND        2848(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        800(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 340(R9), Y8
+	VPAND        2912(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        864(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPBROADCASTD 344(R9), Y8
+	VPAND        2976(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        928(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
 	PREFETCHT1   35904(R8)
 	PREFETCHT0   11328(R8)
-	VMOVDQU      3040(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 348(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y4, Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 368(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y4
-	VPBROADCASTD 376(R9), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      3104(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1056(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 352(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 348(R9), Y8
+	VPAND        3040(R8), Y1, Y9
+	LONG $0x5035c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y9, Y6
+	VPAND        992(R8), Y5, Y9
+	LONG $0x5035c2c4; BYTE $0xf8 // VPDPBUSD Y8, Y9, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPSRAD       $0x02, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VBROADCASTSS 368(R9), Y7
+	VMOVDQU      224(R8), Y8
+	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y8, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+	VPBROADCASTD 380(R9), Y8
+	VPBROADCASTD 376(R9), Y6
+	VPSUBD       Y8, Y6, Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPBROADCASTD 352(R9), Y9
+	VPAND        3104(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1056(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   35968(R8)
 	PREFETCHT0   11392(R8)
-	VMOVDQU      3168(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1120(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 356(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      3232(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1184(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 360(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VPBROADCASTD 356(R9), Y9
+	VPAND        3168(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1120(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
+	VPBROADCASTD 360(R9), Y9
+	VPAND        3232(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1184(R8), Y5, Y10
+	LONG $0x502d42c4; BYTE $0xc1 // VPDPBUSD Y9, Y10, Y8
 	PREFETCHT1   36032(R8)
 	PREFETCHT0   11456(R8)
-	VMOVDQU      3296(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
-	VMOVDQU      1248(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPBROADCASTD 364(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPSRAD       $0x18, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 368(R9), Y2
-	VMULPS       Y4, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y2, Y3, Y1
+	VPBROADCASTD 364(R9), Y9
+	VPAND        3296(R8), Y1, Y10
+	LONG $0x502dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y10, Y6
+	VPAND        1248(R8), Y5, Y5
+	LONG $0x505542c4; BYTE $0xc1 // VPDPBUSD Y9, Y5, Y8
+	VPSRAD       $0x04, Y6, Y6
+	VPSRAD       $0x02, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      224(R8), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000d00, R8
 	DECQ         R10
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -1659,23 +1317,41 @@ DATA dwords_avxvnni_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
 DATA dwords_avxvnni_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
 GLOBL dwords_avxvnni_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_30303030<>+0(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+4(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+8(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+12(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+16(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+20(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+24(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+28(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+32(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+36(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+40(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+44(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+48(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+52(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+56(SB)/4, $0x30303030
-DATA dwords_avxvnni_30303030<>+60(SB)/4, $0x30303030
-GLOBL dwords_avxvnni_30303030<>(SB), RODATA|NOPTR, $64
+DATA dwords_avxvnni_f0f0f0f0<>+0(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+4(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+8(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+12(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+16(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+20(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+24(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+28(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+32(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+36(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+40(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+44(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+48(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+52(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+56(SB)/4, $0xf0f0f0f0
+DATA dwords_avxvnni_f0f0f0f0<>+60(SB)/4, $0xf0f0f0f0
+GLOBL dwords_avxvnni_f0f0f0f0<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_03030303<>+0(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+4(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+8(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+12(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+16(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+20(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+24(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+28(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+32(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+36(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+40(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+44(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+48(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+52(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+56(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+60(SB)/4, $0x03030303
+GLOBL dwords_avxvnni_03030303<>(SB), RODATA|NOPTR, $64
 
 DATA shuffle_avxvnni_z_z_z_0<>+0(SB)/1, $0x80
 DATA shuffle_avxvnni_z_z_z_0<>+1(SB)/1, $0x80
@@ -1809,6 +1485,24 @@ DATA shuffle_avxvnni_z_z_z_1<>+62(SB)/1, $0x80
 DATA shuffle_avxvnni_z_z_z_1<>+63(SB)/1, $0x0d
 GLOBL shuffle_avxvnni_z_z_z_1<>(SB), RODATA|NOPTR, $64
 
+DATA dwords_avxvnni_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
+GLOBL dwords_avxvnni_0c0c0c0c<>(SB), RODATA|NOPTR, $64
+
 DATA shuffle_avxvnni_z_z_z_2<>+0(SB)/1, $0x80
 DATA shuffle_avxvnni_z_z_z_2<>+1(SB)/1, $0x80
 DATA shuffle_avxvnni_z_z_z_2<>+2(SB)/1, $0x80
@@ -1874,6 +1568,42 @@ DATA shuffle_avxvnni_z_z_z_2<>+61(SB)/1, $0x80
 DATA shuffle_avxvnni_z_z_z_2<>+62(SB)/1, $0x80
 DATA shuffle_avxvnni_z_z_z_2<>+63(SB)/1, $0x0e
 GLOBL shuffle_avxvnni_z_z_z_2<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_30303030<>+0(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+4(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+8(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+12(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+16(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+20(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+24(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+28(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+32(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+36(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+40(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+44(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+48(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+52(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+56(SB)/4, $0x30303030
+DATA dwords_avxvnni_30303030<>+60(SB)/4, $0x30303030
+GLOBL dwords_avxvnni_30303030<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_c0c0c0c0<>+0(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+4(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+8(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+12(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+16(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+20(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+24(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+28(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+32(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+36(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+40(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+44(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+48(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+52(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+56(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+60(SB)/4, $0xc0c0c0c0
+GLOBL dwords_avxvnni_c0c0c0c0<>(SB), RODATA|NOPTR, $64
 
 // func Gemv_q6_kx16_q8x_16x2_avxvnni(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+

@@ -295,6 +295,12 @@ func (g *gen) gemv(f format, n int) {
 	y := g.field(a, argY)
 	tiles := g.field(a, argTiles)
 	g.hold(f.masks()...)
+	switch {
+	case g.inParts(f.parts, n):
+		g.keepMasks(0x0f0f0f0f, 0xf0f0f0f0)
+	case g.width == 32 && n == 1 && f.bits < 8:
+		g.keepMasks(0x0f0f0f0f)
+	}
 	p0, p1 := g.field(a, argP0), g.field(a, argP1)
 	w := &weights{gen: g, p0: g.GP64(), p1: g.GP64()}
 
@@ -352,7 +358,19 @@ func (g *gen) gemvBlock(f format, w *weights, x columns, n int, halves []int, p 
 	line := p.line(f.s1/64, f.subs*8, 0)
 	for j := range f.subs {
 		xd := j * tile.Q8XBytes
-		for k := range f.groups {
+		ahead := func(item int) {
+			for ; line < p.line(f.s1/64, f.subs*8, j*8+item+1); line++ {
+				g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
+			}
+		}
+		inParts := g.inParts(f.parts, n)
+		if inParts {
+			g.Commentf("sub-block %d", j)
+			for _, h := range halves {
+				g.addParts(f, w, func(off int) operand.Mem { return x.at(0, xd+off) }, j, h, ahead, acc[h][0])
+			}
+		}
+		for k := 0; k < f.groups && !inParts; k++ {
 			g.Commentf("sub-block %d, scale %d", j, k)
 			d := g.dot(f.bits, nh*n)
 			for c := range n {
@@ -363,9 +381,7 @@ func (g *gen) gemvBlock(f format, w *weights, x columns, n int, halves []int, p 
 			}
 			steps := 8 / f.groups
 			for t := range steps {
-				for ; line < p.line(f.s1/64, f.subs*8, j*8+k*steps+t+1); line++ {
-					g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
-				}
+				ahead(k*steps + t)
 				codes, abs := g.vecs(nh), make([]vec, nh)
 				for i, h := range halves {
 					f.code(w, j, k*steps+t, h, codes[i])

@@ -25,6 +25,8 @@ type format struct {
 	// scale and min emit float scales into dst: of group k of sub-block j, and the factor of the offset.
 	scale func(w *weights, j, k, h int, dst vec)
 	min   func(w *weights, j, h int, dst vec)
+	// parts, if set, is how AVX-VNNI takes one activation row.
+	parts *parts
 }
 
 type offset int
@@ -167,6 +169,9 @@ var formats = []format{
 			w.nibble(tile.Q4_Kx16Quants+(j>>1*8+t)*64, h, j&1 == 1, dst)
 		},
 		scale: scaleK, min: minK,
+		parts: &parts{of: func(j, t int) []part {
+			return []part{{tile.Q4_Kx16Quants + (j>>1*8+t)*64, 0x0f << (j & 1 * 4), -(j & 1 * 4)}}
+		}},
 	},
 	{
 		layout: "q5_kx16", subs: 8, s1: tile.Q5_Kx16Block, bits: 5, groups: 1, off: subtract,
@@ -178,6 +183,12 @@ var formats = []format{
 			w.andOr(x, 0x10101010, dst)
 		},
 		scale: scaleK, min: minK,
+		parts: &parts{of: func(j, t int) []part {
+			return []part{
+				{tile.Q5_Kx16Quants + (j>>1*8+t)*64, 0x0f << (j & 1 * 4), -(j & 1 * 4)},
+				{tile.Q5_Kx16High + t*64, 1 << j, 4 - j},
+			}
+		}},
 	},
 	{
 		layout: "q6_kx16", subs: 8, s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, bits: 6, bias: 32, groups: 2,
@@ -199,5 +210,12 @@ var formats = []format{
 			w.byteToFloat(x, i&3, true, dst)
 			w.VMULPS(w.d[h], dst, dst)
 		},
+		parts: &parts{bias: 32, of: func(j, t int) []part {
+			half, s := j>>2, j&3
+			return []part{
+				{tile.Q6_Kx16Quants + (16*half+8*(s&1)+t)*64, 0x0f << (s >> 1 * 4), -(s >> 1 * 4)},
+				{tile.Q6_Kx16High + (8*half+t)*64, 3 << (2 * s), 4 - 2*s},
+			}
+		}},
 	},
 }

@@ -21,8 +21,9 @@ type booked struct {
 	lift   int // added to codes for the panels of sets without VPDPBUSD
 
 	// magnitude: sets without VPDPBUSD take code's bytes as magnitudes and the bytes of state.sign as signs. Sums of so many pairs of products
-	// stay within 16 bits.
+	// stay within 16 bits. lean: so does AVX-VNNI for one activation row, since that takes fewer operations than codes with a bias.
 	magnitude int
+	lean      bool
 	// consts emits what stays in registers for the whole of a function with n columns.
 	consts func(w *state, n int)
 	// head emits what a block needs once, begin what a sub-block does.
@@ -70,7 +71,8 @@ type state struct {
 	up      [2]vec // signs of the second half, two bits down; for magnitudes of the upper four bits, as low4 of the lower ones
 	low4    [2]vec
 	level   [2][4]vec
-	sign    vec // set by code for magnitudes
+	sign    vec  // set by code for magnitudes
+	apart   bool // code emits magnitudes and signs
 }
 
 var _ = func() int {
@@ -164,6 +166,7 @@ func (g *gen) gemvBooked(f booked, n int) {
 	tiles := g.field(a, argTiles)
 	p0, p1 := g.field(a, argP0), g.field(a, argP1)
 	w := &state{weights: &weights{gen: g, p0: g.GP64(), p1: g.GP64()}, n: n}
+	w.apart = g.width == 32 && f.magnitude > 0 && (!g.vnni || f.lean && n == 1)
 	f.consts(w, n)
 	if g.isShort(f.short) && n == 1 {
 		f.shortConsts(w)
@@ -214,7 +217,6 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 	p := pace{h, g.halves()}
 	line := p.line(f.s1/64, 64, 0)
 	steps := 8 / f.groups
-	magnitude := f.magnitude > 0 && !g.vnni
 	for j := range 8 {
 		xd := j * g.block(f.short)
 		ahead := func(item int) {
@@ -237,7 +239,7 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 			g.Commentf("sub-block %d, scale %d", j, k)
 			d := g.dot(f.bits, n)
 			for c := range n {
-				if magnitude {
+				if w.apart {
 					d.start(c, nil)
 					continue
 				}
@@ -252,7 +254,7 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 				} else {
 					f.code(w, j, item, h, v)
 				}
-				if magnitude {
+				if w.apart {
 					v, abs = w.sign, v
 				}
 				for c := range n {
@@ -263,7 +265,7 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 					}
 					r := g.vec()
 					g.VPBROADCASTD(m, r)
-					if magnitude {
+					if w.apart {
 						d.addSigned(c, v, abs, r, t, steps, f.magnitude)
 						continue
 					}
@@ -286,6 +288,10 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 func (d *dot) addSigned(i int, sign, magnitude, x vec, step, n, run int) {
 	t := d.vec()
 	d.VPSIGNB(sign, x, t)
+	if d.vnni {
+		d.dpbusd(t, magnitude, d.acc[i])
+		return
+	}
 	if step%run == 0 {
 		d.part[i] = t
 		d.VPMADDUBSW(t, magnitude, t)
@@ -311,6 +317,7 @@ func (g *gen) expandBooked(f booked) {
 	a := g.begin(fmt.Sprintf("Expand_%s_codes_16x32_%s", f.layout, g.name),
 		fmt.Sprintf("expands blocks of one tile row of %s weights.", f.layout))
 	w := &state{weights: &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1)}, n: 1, expands: true}
+	w.apart = f.magnitude > 0 && !g.vnni
 	codes, scales := g.field(a, argCodes), g.field(a, argScales)
 	blocks := g.field(a, argBlocks)
 	add := g.panelBias(f)
@@ -333,7 +340,7 @@ func (g *gen) expandBooked(f booked) {
 				v := g.vec()
 				f.code(w, j, t, h, v)
 				switch {
-				case f.magnitude > 0 && !g.vnni:
+				case w.apart:
 					g.VPSIGNB(w.sign, v, v)
 					g.VPADDB(g.dwords(0x40404040), v, v) // see panels: u7
 				case add != 0:

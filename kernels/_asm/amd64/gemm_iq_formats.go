@@ -249,17 +249,17 @@ func levels16(at, sign int) []byte {
 
 // iq2levels is a type of IQ2 with levels in place of its index.
 func iq2levels(layout string, s1, head, groups int) booked {
-	f := booked{layout: layout, s0: tile.IQx16D, s1: s1, bits: 8, bias: 128, groups: groups, magnitude: 3}
+	f := booked{layout: layout, s0: tile.IQx16D, s1: s1, bits: 8, bias: 128, groups: groups, magnitude: 3, lean: true}
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(iq2Scale)
 		if w.width == 64 {
 			w.codeConsts("iq2", tile.BookIQ2S.Levels, 2, signPlace, levelPlace, n < 5)
 			return
 		}
-		if w.vnni {
-			w.tables = []operand.Op{w.table("iq2_biased_0", levels16(0, 2)), w.table("iq2_biased_2", levels16(2, 1))}
-		} else {
+		if w.apart {
 			w.tables = []operand.Op{w.table("iq2_levels_0", levels16(0, -1)), w.table("iq2_levels_2", levels16(2, -1))}
+		} else {
+			w.tables = []operand.Op{w.table("iq2_biased_0", levels16(0, 2)), w.table("iq2_biased_2", levels16(2, 1))}
 		}
 		for i, m := range w.tables {
 			w.tables[i] = w.keep(m.(operand.Mem), n == 1)
@@ -278,18 +278,24 @@ func iq2levels(layout string, s1, head, groups int) booked {
 			w.level[h] = [4]vec{w.vec(), w.vec()}
 			w.load(at, w.level[h][0])
 			w.shift(-4, w.level[h][0], w.level[h][1])
+			for _, v := range w.level[h][:2] {
+				if w.apart { // a table of magnitudes tells two levels of a nibble apart
+					w.and(w.dwords(0x0f0f0f0f), v, v)
+				}
+			}
 		}
 		field := tile.IQField(t)
 		place := field & 3 // of the level in a nibble: 0 or 2
-		w.and(w.dwords(0x03030303<<place), w.level[h][field>>2], dst)
-		if w.vnni {
-			to := 2 - place>>1
-			s := w.vec()
-			w.shift(to-p, w.signs[h], s)
-			w.andOr(s, 0x01010101<<to, dst)
-		} else {
+		if w.apart {
 			w.sign = w.signByte(p, h)
+			w.VPSHUFB(w.level[h][field>>2], w.reg(w.tables[place>>1]), dst)
+			return
 		}
+		w.and(w.dwords(0x03030303<<place), w.level[h][field>>2], dst)
+		to := 2 - place>>1
+		s := w.vec()
+		w.shift(to-p, w.signs[h], s)
+		w.andOr(s, 0x01010101<<to, dst)
 		w.VPSHUFB(dst, w.reg(w.tables[place>>1]), dst)
 	}
 	f.scale = func(w *state, j, k, h int, dst vec) {

@@ -103,9 +103,10 @@ func (g *gen) gemvLow(f low, n int) {
 	p0, p1 := g.field(a, argP0), g.field(a, argP1)
 	w := &weights{gen: g, p0: g.GP64(), p1: g.GP64()}
 	w.few.next, w.few.tight = g.GP64(), g.width == 32 && n > 1
-	if g.isShort(f.short) && n == 1 {
+	switch {
+	case g.isShort(f.short) && n == 1:
 		f.shortConsts(w)
-	} else {
+	case !g.inParts(f.parts, n):
 		f.consts(w)
 	}
 
@@ -196,6 +197,13 @@ func (g *gen) lowBlock(f low, w *weights, x columns, n int, halves []int, p pace
 			if f.begin != nil {
 				f.begin(w, j, h)
 			}
+		}
+		if g.inParts(f.parts, n) {
+			g.Commentf("sub-block %d", j)
+			for _, h := range halves {
+				g.addParts(f.format, w, func(off int) operand.Mem { return x.at(0, xd+off) }, j, h, func(item int) { ahead(j*8 + item) }, acc[h][0])
+			}
+			continue
 		}
 		for k := range f.groups {
 			g.Commentf("sub-block %d, scale %d", j, k)

@@ -131,11 +131,7 @@ func (w *weights) pin(values ...uint32) {
 	if w.width == 64 || w.few.tight {
 		return
 	}
-	for _, v := range values {
-		r := w.vec()
-		w.load(w.dwords(v), r)
-		w.held[v] = r
-	}
+	w.keepMasks(values...)
 }
 
 // pinCrumbs holds the masks of codes of two bits at the places that they are taken from.
@@ -248,6 +244,13 @@ func q3k() low {
 		w.pinCrumbs(false)
 		w.pin(0x04040404, 0x10101010)
 	}
+	f.parts = &parts{bias: 4, of: func(j, t int) []part {
+		s := j & 3
+		return []part{
+			{tile.Q3_Kx16Quants + (8*(j>>2)+t)*64, 3 << (2 * s), -2 * s},
+			{tile.Q3_Kx16High + t*64, 1 << j, 2 - j},
+		}
+	}}
 	shortQ3(&f)
 	return f
 }
