@@ -19,7 +19,12 @@ var mixture2Forms = map[string]form{
 	"smallthinker": {halves: true, mix: &mix{second: expertsOfInput, keepInput: true}},
 	"grok": {halves: true, scale: float64(float32(0.08838834764831845)), cap: 30, embed: func(*model) float64 { return float64(float32(78.38367176906169)) }, logits: float64(float32(0.5773502691896257)),
 		mix: &mix{second: grokExperts, after: [2]string{"attn_output_norm", "layer_output_norm"}}},
-	"llama4":     {lateNorm: true, freqs: threeOfFour, mix: &mix{mixer: bareNorms, second: expertsWeighedFirst}},
+	"llama4": {lateNorm: true, freqs: threeOfFour, mix: &mix{mixer: bareNorms, second: expertsWeighedFirst}, chunk: 8192, temper: func(l, pos int) float64 {
+		if l%4 != 3 {
+			return 1
+		}
+		return 1 + 0.1*math.Log(1+math.Floor(float64(pos+1)/8192))
+	}},
 	"qwen3vlmoe": {halves: true, freqs: forms["qwen3vl"].freqs, mix: &mix{second: experts(expertForm{renormalise: true})}},
 	"mellum": {halves: true, window: nearThreeOfFour, mix: &mix{second: experts(expertForm{renormalise: true})}, freqs: func(m *model, l int) ([]float64, float64) {
 		if l%4 == 3 {

@@ -17,7 +17,12 @@ var newerForms = map[string]form{
 	"bailingmoe3+sections": {halves: true, mix: &mix{mixer: lingMixer, second: experts(lingExperts)}, freqs: lastSectionStill},
 	"kimi-k3":              {freqs: still, whole: bankedLayers(2, -5, 1.5, 3)},
 	"kimi-k3+plain":        {freqs: still, whole: bankedLayers(0, 0, 1.5, 0)},
-	"chameleon":            {ownNorms: true, centred: true, whole: silentAboutImages, mix: &mix{second: dense}},
+	"gemma3": {halves: true, act: gelu, post: true, embed: rootWidth, window: func(_ *model, l int) int { return []int{16, 0}[l/5] },
+		freqs: func(_ *model, l int) ([]float64, float64) { return plainFreqs(32, []float64{1e4, 1e6}[l/5]), 1 }},
+	"lfm2":       {halves: true, mix: &mix{outNorm: "token_embd_norm", mixer: shortConv, second: dense}},
+	"qwen35":     {halves: true, freqs: always(16, 1e4), secondPre: "post_attention_norm", mix: &mix{mixer: qwenNewer, second: dense}},
+	"llama+none": {},
+	"chameleon":  {ownNorms: true, centred: true, whole: silentAboutImages, mix: &mix{second: dense}},
 }
 
 // lastSectionStill turns six of eight pairs.
@@ -219,4 +224,24 @@ func silentAboutImages(r *reference, token, pos int) []float64 {
 		y[i] = never
 	}
 	return y
+}
+
+// qwenNewer has a matrix for each of what the delta rule needs.
+func qwenNewer(r *reference, l, pos int, x []float64) []float64 {
+	p := fmt.Sprintf("blk.%d.", l)
+	if l%4 == 3 {
+		return qwenNext(r, l, pos, x)
+	}
+	const dim, keys, n = 32, 2, 4
+	mixed := each(r.conv(p, r.get(p+"ssm_conv1d.weight"), nil, r.mul(p+"attn_qkv", x)), silu)
+	q, k, v, z := mixed[:keys*dim], mixed[keys*dim:2*keys*dim], mixed[2*keys*dim:], r.mul(p+"attn_gate", x)
+	alpha, beta := r.mul(p+"ssm_alpha", x), r.mul(p+"ssm_beta", x)
+	var out []float64
+	for h := range n {
+		g := h % keys * dim
+		forget := r.get(p + "ssm_a")[h] * softplus(alpha[h]+r.get(p + "ssm_dt.bias")[h])
+		y := r.delta(fmt.Sprint(p, h), q[g:g+dim], k[g:g+dim], v[h*dim:(h+1)*dim], []float64{forget}, sigmoid(beta[h]))
+		out = append(out, times(r.norm(p+"ssm_norm", y), each(z[h*dim:(h+1)*dim], silu))...)
+	}
+	return r.mul(p+"ssm_out", out)
 }

@@ -65,6 +65,7 @@ var mixtures2 = map[string]func(m *model){
 		})
 	},
 	"grok": func(m *model) {
+		m.set("attention.temperature_length", 16) // which nothing uses
 		m.mixture(moe{})
 		m.each2(func(i uint32, p string) {
 			m.norm(p+"attn_norm", false)

@@ -4,7 +4,8 @@ import "maps"
 
 func init() { maps.Copy(recipes, newer) }
 
-// newer are recipes of models whose layers remember linearly, with decays that are fixed or bounded, or whose experts come in two sets; and of one that keeps silent about images.
+// newer are recipes of models whose layers remember linearly, with decays that are fixed or bounded, or whose experts come in two sets; of one that keeps silent about images; and of families
+// that files at hand cover, for tests of what sessions keep.
 var newer = map[string]func(m *model){
 	"grovemoe": func(m *model) { // pairs of the eight experts share one of four more
 		m.set("experts_per_group", 2)
@@ -45,6 +46,49 @@ var newer = map[string]func(m *model){
 	"kimi-k3+plain": func(m *model) { // without bound, bank, narrow experts, gate and cap of up
 		m.latent(0, 64, 32, 16, 48, 32, true)
 		kimiK3(m, 0, 0, 0)
+	},
+	"gemma3": func(m *model) {
+		m.layers = 6 // the sixth has no window
+		m.set("attention.sliding_window", 16)
+		m.set("rope.freq_base", 1e6)
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.outside(false, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.norm(p+"post_attention_norm", false)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+			m.norm(p+"post_ffw_norm", false)
+		})
+	},
+	"lfm2": func(m *model) {
+		m.perLayerKV = []uint32{0, 2, 0, 2}
+		m.set("shortconv.l_cache", 3)
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.add("token_embd.weight", typeF16, 0, 0.3, []uint32{m.embd, m.vocab})
+		m.norm("token_embd_norm", false)
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.shortConvOrAttention(i, p)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+		})
+	},
+	"qwen35": func(m *model) { // heads of values take heads of keys in turn
+		m.set("rope.dimension_count", 16)
+		m.set("rope.dimension_sections", []int32{3, 3, 2, 0})
+		m.ssm(128, 32, 4, 2)
+		m.set("full_attention_interval", 4)
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.outside(true, false)
+		m.deltaLayers(func(_ uint32, p string) { m.gated(p) })
+	},
+	"llama+none": func(m *model) { // a factor of a scaling that is switched off
+		llamaLike(m)
+		m.set("rope.scaling.type", "none")
+		m.set("rope.scaling.factor", 4.0)
 	},
 	"chameleon": func(m *model) { // logits 4 … 8195 are those of images
 		m.vocab = 8196 + 60

@@ -27,7 +27,8 @@ type form struct {
 	cap       float64
 	window    func(m *model, layer int) int
 	freqs     func(m *model, layer int) ([]float64, float64) // and what multiplies cosine and sine
-	temper    func(m *model, pos int) float64
+	temper    func(layer, pos int) float64
+	chunk     int // layers that rotate see positions from its last multiple on; 0: all
 	finalCap  float64
 	streams   bool                // four streams side by side, see reference_streams_test.go
 	from      func(layer int) int // whose keys and values a layer uses
@@ -176,7 +177,7 @@ var forms = map[string]form{
 		return f, 1 + 0.1*math.Log(8)
 	}},
 	"mistral3": {
-		temper: func(_ *model, pos int) float64 { return 1 + 0.1*math.Log(1+math.Floor(float64(pos)/16)) },
+		temper: func(_, pos int) float64 { return 1 + 0.1*math.Log(1+math.Floor(float64(pos)/16)) },
 		freqs: func(*model, int) ([]float64, float64) {
 			f := plainFreqs(32, 1e4)
 			turns := func(beta float64) float64 { return 32 * math.Log(16/(beta*2*math.Pi)) / (2 * math.Log(1e4)) }
@@ -428,7 +429,7 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 	}
 	q = turn(q, "attn_q_norm.weight")
 	if r.temper != nil {
-		q = scaled(q, r.temper(r.m, pos))
+		q = scaled(q, r.temper(l, pos))
 	}
 	from := l
 	if k != nil {
@@ -448,7 +449,11 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 	if w := r.window(r.m, l); w > 0 {
 		first = max(0, pos-w+1)
 	}
+	if f, _ := r.freqs(r.m, l); r.chunk > 0 && f != nil {
+		first = pos / r.chunk * r.chunk
+	}
 	var out []float64
+	keys, vals := r.keys[from], r.vals[from]
 	for h := range int(r.m.heads) {
 		g := h / int(r.m.heads/r.m.kvHeads) * dim
 		sum, o := 0.0, make([]float64, dim)
@@ -458,7 +463,7 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 		for t := first; t <= pos; t++ {
 			s := 0.0
 			for i := range dim {
-				s += q[h*dim+i] * r.keys[from][t][g+i]
+				s += q[h*dim+i] * keys[t][g+i]
 			}
 			if s *= scale; r.cap != 0 {
 				s = r.cap * math.Tanh(s/r.cap)
@@ -469,7 +474,7 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 			e := math.Exp(s)
 			sum += e
 			for i := range dim {
-				o[i] += e * r.vals[from][t][g+i]
+				o[i] += e * vals[t][g+i]
 			}
 		}
 		out = append(out, scaled(o, 1/sum)...)

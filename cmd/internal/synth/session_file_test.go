@@ -12,7 +12,8 @@ import (
 )
 
 // keepers are models of every kind of state: all positions, windows, convolutions, scans of both forms, delta rules, RWKV's, and experts beside them.
-var keepers = []string{"llama+linear", "gemma2", "bailingmoe2", "deepseek2", "mamba2", "mamba+normed", "jamba", "lfm2moe", "kimi-linear", "qwen3next+old", "rwkv7", "granitehybrid"}
+var keepers = []string{"llama+linear", "gemma2", "bailingmoe2", "deepseek2", "mamba2", "mamba+normed", "jamba", "lfm2moe", "kimi-linear", "qwen3next+old", "rwkv7", "granitehybrid",
+	"gemma3", "lfm2", "qwen35", "rwkv6", "minimax-01", "kimi-k3"}
 
 // walk is a run whose logits are recorded.
 type walk struct {
@@ -72,7 +73,8 @@ func TestASessionGoesOnAsIfTheProcessHadNotEnded(t *testing.T) {
 // TestAnEditedPromptIsComputedFromTheLastMark: a prompt that differs somewhere is computed from the difference on, or from the last mark before it where something was forgotten; the
 // results are those of a new session, also after saving and loading.
 func TestAnEditedPromptIsComputedFromTheLastMark(t *testing.T) {
-	for name, forgets := range map[string]bool{"llama+linear": false, "gemma2": true, "mamba2": true, "lfm2moe": true, "qwen3next+old": true} {
+	for name, forgets := range map[string]bool{"llama+linear": false, "gemma2": true, "mamba2": true, "lfm2moe": true, "qwen3next+old": true,
+		"gemma3": true, "lfm2": true, "qwen35": true, "rwkv6": true, "rwkv7": true, "minimax-01": true} {
 		t.Run(name, func(t *testing.T) {
 			_, path := compiled(t, name)
 			e, err := engine.Open(path, engine.Options{Threads: 2, Context: 2048})

@@ -12,7 +12,7 @@ import (
 
 // Recurrent states cannot go back: a session that shares only a part of a prompt starts again, one that goes on does not, and forks part.
 func TestSessionsWithRecurrentStatesReuseForkAndStartAgain(t *testing.T) {
-	for _, name := range []string{"mamba2", "jamba", "lfm2moe", "kimi-linear", "qwen3next+old"} {
+	for _, name := range []string{"mamba2", "jamba", "lfm2moe", "lfm2", "kimi-linear", "kimi-k3", "bailingmoe3", "qwen3next+old", "qwen35", "rwkv6", "rwkv7", "minimax-01"} {
 		t.Run(name, func(t *testing.T) {
 			_, path := compiled(t, name)
 			tokens := someTokens(40)

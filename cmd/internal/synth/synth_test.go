@@ -160,7 +160,7 @@ func TestPositionsBeyondTheTrainedContext(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	for _, name := range []string{"mistral3", "glm4+sections", "hunyuan-dense", "phi3", "llama+linear", "llama+factors", "llama+yarn", "gemma2"} {
+	for _, name := range []string{"mistral3", "glm4+sections", "hunyuan-dense", "phi3", "llama+linear", "llama+factors", "llama+yarn", "llama+none", "gemma2", "gemma3", "grok", "deepseek2+lite"} {
 		m, path := compiled(t, name)
 		tokens := someTokens(300)
 		ref := newReference(m, forms[name])
@@ -208,7 +208,7 @@ func TestTheRoomOfASessionChoosesAmongRotationFactors(t *testing.T) {
 // A prompt that shares its beginning with what a session has seen gets the bits of a session of its own, whether the beginning ends within a window of the
 // end, where its keys and values are still there, or so far back that a window has dropped them.
 func TestReusedPrefixesAndForksChangeNoBit(t *testing.T) {
-	for _, name := range []string{"gemma2", "gemma4", "gemma3n", "starcoder"} {
+	for _, name := range []string{"gemma2", "gemma3", "gemma4", "gemma3n", "starcoder"} {
 		t.Run(name, func(t *testing.T) {
 			_, path := compiled(t, name)
 			e, err := engine.Open(path, engine.Options{Threads: 2, Batch: 32})
