@@ -60,7 +60,7 @@ func TestNumbersOnDiskNeverChange(t *testing.T) {
 		k := format.OpKind(i + 1)
 		require.Equal(t, name, k.String())
 		require.Equal(t, k, format.NewParams(k).Kind())
-		newest := map[format.OpKind]uint16{format.OpAttention: 2, format.OpExperts: 3, format.OpRoute: 2, format.OpDelta: 2}[k]
+		newest := map[format.OpKind]uint16{format.OpAttention: 3, format.OpExperts: 3, format.OpRoute: 2, format.OpDelta: 2}[k]
 		require.Equal(t, max(1, newest), format.OpVersion(k))
 	}
 	require.Nil(t, format.NewParams(format.OpRetain+1))

@@ -257,6 +257,9 @@ type AttentionParams struct {
 	Edges  []uint32 // ascending from 0
 	Later  uint32   // 0 or len(Edges): there are as many buckets again
 	Bias   uint32
+
+	// Version 3. Most > 0: rows at positions from Most on are an error of the request, as what chooses among more positions than so many is not part of the program.
+	Most uint32
 }
 
 // Activation functions.

@@ -118,7 +118,7 @@ func OpVersion(k OpKind) uint16 {
 
 // shorter gives the number of operands of the versions before the newest, of operations that have several: a version adds operands behind those of the one before, and
 // what an older version does not have is zero.
-var shorter = map[OpKind][]int{OpAttention: {10}, OpRoute: {11}, OpExperts: {21, 23}, OpDelta: {15}}
+var shorter = map[OpKind][]int{OpAttention: {10, 14}, OpRoute: {11}, OpExperts: {21, 23}, OpDelta: {15}}
 
 // encodeParams gives the operands as an operation's version has them.
 func encodeParams(o Op) (cbor.RawMessage, error) {

@@ -137,7 +137,7 @@ func operand(p *Program, tensors Tensors, k OpKind, name string, f reflect.Value
 		return fmt.Sprintf("#%d", n)
 	}
 	switch name {
-	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Dim", "Offset", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Cols", "Width", "Stride", "Step", "Reach", "Later":
+	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Dim", "Offset", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Cols", "Width", "Stride", "Step", "Reach", "Later", "Most":
 		return fmt.Sprint(n)
 	}
 	return bufferText(p, n)

@@ -30,7 +30,7 @@ var operandsOf = map[format.OpKind]operand{
 	format.OpMatMul:     {buffers: "In Out Residual", tensors: "W Bias", numbers: "From Rows", inPlace: "Out=Residual"},
 	format.OpRope:       {buffers: "X", numbers: "Heads HeadDim Table"},
 	format.OpKVAppend:   {buffers: "K V", states: "State"},
-	format.OpAttention:  {buffers: "Q Out", tensors: "Sinks Bias", states: "State", numbers: "Heads Reach Later", free: "Edges"},
+	format.OpAttention:  {buffers: "Q Out", tensors: "Sinks Bias", states: "State", numbers: "Heads Reach Later", free: "Edges Most"},
 	format.OpActivation: {buffers: "Gate Up Out Q", inPlace: "Out=Gate Out=Up"},
 	format.OpElement:    {buffers: "A B Out", inPlace: "Out=A Out=B"},
 	format.OpSelect:     {buffers: "In Out"},

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"jns/compiler"
+	"jns/runtime/engine"
 )
 
 func init() {
@@ -39,6 +40,7 @@ func init() {
 			return plainFreqs(32, 5e3), 1
 		}
 	})}
+	forms["glm-dsa+chosen"] = mixtureForms["deepseek2"]
 	forms["grok+factor"] = form{whole: as("grok", func(r *reference) {
 		r.freqs = func(*model, int) ([]float64, float64) { return plainFreqs(32, 1e4), float64(float32(1.1)) }
 	})}
@@ -78,4 +80,20 @@ func TestKeysThatChangeResultsAreRefusedByName(t *testing.T) {
 		require.ErrorContains(t, err, "unsupported", key)
 		require.ErrorContains(t, err, m.arch+"."+key)
 	}
+}
+
+// Up to as many positions as an indexer chooses it chooses all; further ones are refused, and a session of the default length has no more.
+func TestPositionsThatAnIndexerChoosesAmongAreRefused(t *testing.T) {
+	m, path := compiled(t, "glm-dsa+chosen")
+	tokens := someTokens(41)
+	ref := newReference(m, mixtureForms["deepseek2"])
+	for i, l := range logits(t, path, engine.Options{}, tokens[:40]) {
+		requireNear(t, ref.step(int(tokens[i]), i), l, i)
+	}
+	e, err := engine.Open(path, engine.Options{Threads: 1, Context: 100})
+	require.NoError(t, err)
+	defer e.Close()
+	s := e.NewSession()
+	defer s.Close()
+	require.ErrorContains(t, s.Eval(context.Background(), tokens, nil, nil), "position 40")
 }

@@ -22,6 +22,11 @@ var keyed = map[string]func(m *model){
 		m.set("attention.sliding_window_pattern", []bool{false, false, true, true})
 		recipeOf("smallthinker")(m)
 	},
+	"glm-dsa+chosen": func(m *model) { // an indexer that chooses 40 positions, all as long as there are no more
+		m.set("attention.indexer.top_k", 40)
+		recipeOf("deepseek2")(m)
+		m.each(func(p string) { m.norm(p+"indexer.k_norm", true, 32) })
+	},
 	"grok+factor": func(m *model) {
 		m.set("rope.scaling.yarn_attn_factor", 1.1)
 		recipeOf("grok")(m)

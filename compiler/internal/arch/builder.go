@@ -20,6 +20,7 @@ type Builder struct {
 	set   *gguf.Set
 	g     *Graph
 	layer int
+	most  uint32          // positions that can be computed, see indexed; 0: all
 	asked map[string]bool // hyperparameters that were asked for, see unread.go
 	stack string          // what stands before the names of layers' tensors, where a file has several stacks
 	errs  []error
@@ -65,6 +66,7 @@ func (b *Builder) recoverStop() {
 func (b *Builder) finish(opt Options) (*Graph, error) {
 	if len(b.errs) == 0 {
 		b.unread()
+		b.limit()
 	}
 	if len(b.errs) == 0 {
 		b.accountAll(opt)

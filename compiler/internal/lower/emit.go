@@ -55,6 +55,9 @@ func version(p format.Params) uint16 {
 			return 2
 		}
 	case *format.AttentionParams:
+		if x.Most != 0 {
+			return 3
+		}
 		if len(x.Slopes)+len(x.Edges) > 0 {
 			return 2
 		}
@@ -171,7 +174,7 @@ func (e *emitter) node(n *node) {
 	case *format.AttentionParams:
 		q := *p
 		q.Q, q.Sinks, q.Out = e.read(n.in[0]), e.weight(n.w, 0), e.result(n, nil)
-		if version(&q) > 1 {
+		if len(q.Slopes)+len(q.Edges) > 0 {
 			q.Bias = e.weight(n.w, 1)
 		}
 		e.add(&q)

@@ -122,6 +122,9 @@ func (m *Model) bindAttention(p *format.AttentionParams) error {
 	a := &attention{m: m, q: m.buf(p.Q), out: m.buf(p.Out), state: int(p.State), shape: m.store.Shape(int(p.State)),
 		scale: p.Scale, cap: p.SoftCap, sinks: m.vector(p.Sinks), all: p.All, reach: int(p.Reach)}
 	a.chunked = p.Chunked
+	if p.Most > 0 {
+		m.positions = min(m.positions, int(p.Most))
+	}
 	if len(p.Slopes)+len(p.Edges) > 0 {
 		a.dist = m.newDistances(p)
 	}
