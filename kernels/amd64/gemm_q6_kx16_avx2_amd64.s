@@ -25,1735 +25,1639 @@ tile:
 
 block:
 	VCVTPH2PS (DI), Y3
+	VCVTPH2PS 16(DI), Y4
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPAND        1280(R8), Y0, Y5
-	VMOVDQU      256(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        1344(R8), Y0, Y6
-	VMOVDQU      320(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 4(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 44(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 44(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPAND        1280(R8), Y0, Y7
+	VMOVDQU      256(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1312(R8), Y0, Y8
+	VMOVDQU      288(R8), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD (R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
 	PREFETCHT1   32768(R8)
 	PREFETCHT0   8192(R8)
-	VPAND        1408(R8), Y0, Y5
-	VMOVDQU      384(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 8(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        1472(R8), Y0, Y6
-	VMOVDQU      448(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 12(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y5
-	VPBROADCASTD 40(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
+	VPAND        1344(R8), Y0, Y9
+	VMOVDQU      320(R8), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1376(R8), Y0, Y10
+	VMOVDQU      352(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 4(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
 	PREFETCHT1   32832(R8)
 	PREFETCHT0   8256(R8)
-	VPAND        1536(R8), Y0, Y5
-	VMOVDQU      512(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        1600(R8), Y0, Y6
-	VMOVDQU      576(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 20(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPAND        1664(R8), Y0, Y5
-	VMOVDQU      640(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 24(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPAND        1408(R8), Y0, Y7
+	VMOVDQU      384(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1440(R8), Y0, Y8
+	VMOVDQU      416(R8), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 8(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
 	PREFETCHT1   32896(R8)
 	PREFETCHT0   8320(R8)
-	VPAND        1728(R8), Y0, Y6
-	VMOVDQU      704(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 28(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
+	VPAND        1472(R8), Y0, Y9
+	VMOVDQU      448(R8), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1504(R8), Y0, Y10
+	VMOVDQU      480(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPAND        1792(R8), Y0, Y5
-	VMOVDQU      256(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 48(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VPAND        1856(R8), Y0, Y6
-	VMOVDQU      320(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 52(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPAND        1920(R8), Y0, Y5
-	VMOVDQU      384(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 56(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        1984(R8), Y0, Y6
-	VMOVDQU      448(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 60(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 80(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y5
-	VPBROADCASTD 88(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VPAND        2048(R8), Y0, Y5
-	VMOVDQU      512(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2112(R8), Y0, Y6
-	VMOVDQU      576(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 68(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VPAND        2176(R8), Y0, Y5
-	VMOVDQU      640(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 72(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2240(R8), Y0, Y6
-	VMOVDQU      704(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 76(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 80(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      1280(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      256(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 96(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1344(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 100(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      1408(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      384(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 104(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1472(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      448(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 108(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y5
-	VPBROADCASTD 136(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      1536(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      512(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1600(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 116(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1664(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      640(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 120(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1728(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      704(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 124(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1792(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      256(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 144(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1856(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 148(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      1920(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      384(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 152(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1984(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      448(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 156(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 176(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y5
-	VPBROADCASTD 184(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      2048(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      512(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      2112(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 164(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      2176(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      640(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 168(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      2240(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      704(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 172(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 176(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPAND        2304(R8), Y0, Y5
-	VMOVDQU      768(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 192(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2368(R8), Y0, Y6
-	VMOVDQU      832(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 196(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VPAND        2432(R8), Y0, Y5
-	VMOVDQU      896(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 200(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2496(R8), Y0, Y6
-	VMOVDQU      960(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 204(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      128(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y5
-	VPBROADCASTD 232(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VPAND        2560(R8), Y0, Y5
-	VMOVDQU      1024(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2624(R8), Y0, Y6
-	VMOVDQU      1088(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 212(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPAND        2688(R8), Y0, Y5
-	VMOVDQU      1152(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 216(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VPAND        2752(R8), Y0, Y6
-	VMOVDQU      1216(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 220(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      128(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPAND        2816(R8), Y0, Y5
-	VMOVDQU      768(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 240(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VPAND        2880(R8), Y0, Y6
-	VMOVDQU      832(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 244(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPAND        2944(R8), Y0, Y5
-	VMOVDQU      896(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 248(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        3008(R8), Y0, Y6
-	VMOVDQU      960(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 252(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      128(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 272(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y5
-	VPBROADCASTD 280(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VPAND        3072(R8), Y0, Y5
-	VMOVDQU      1024(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        3136(R8), Y0, Y6
-	VMOVDQU      1088(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 260(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VPAND        3200(R8), Y0, Y5
-	VMOVDQU      1152(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 264(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        3264(R8), Y0, Y6
-	VMOVDQU      1216(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 268(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      128(R8), Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 272(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      2304(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      768(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 288(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      2368(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      832(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 292(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      2432(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      896(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 296(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      2496(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      960(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 300(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      192(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y5
-	VPBROADCASTD 328(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      2560(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      1024(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      2624(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      1088(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 308(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      2688(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      1152(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 312(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      2752(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      1216(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 316(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      192(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      2816(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      768(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 336(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      2880(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      832(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 340(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      2944(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 344(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      3008(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      960(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 348(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      192(R8), Y5
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 368(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
-
-	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y5
-	VPBROADCASTD 376(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      3072(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      1024(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      3136(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      1088(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 356(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      3200(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      1152(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 360(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      3264(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      1216(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 364(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      192(R8), Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 368(R9), Y3
-	VMULPS       Y5, Y3, Y3
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VCVTPH2PS    16(DI), Y3
-
-	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPAND        1312(R8), Y0, Y5
-	VMOVDQU      288(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        1376(R8), Y0, Y6
-	VMOVDQU      352(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 4(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VPAND        1440(R8), Y0, Y5
-	VMOVDQU      416(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 8(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        1504(R8), Y0, Y6
-	VMOVDQU      480(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 12(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      32(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y5
-	VPBROADCASTD 40(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VPAND        1568(R8), Y0, Y5
-	VMOVDQU      544(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        1632(R8), Y0, Y6
-	VMOVDQU      608(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 20(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPAND        1696(R8), Y0, Y5
-	VMOVDQU      672(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 24(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VPAND        1760(R8), Y0, Y6
-	VMOVDQU      736(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 28(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 44(R9), Y7
+	VPBROADCASTD 40(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   32960(R8)
+	PREFETCHT0   8384(R8)
+	VPAND        1536(R8), Y0, Y7
+	VMOVDQU      512(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1568(R8), Y0, Y8
+	VMOVDQU      544(R8), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 16(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VPAND        1600(R8), Y0, Y9
+	VMOVDQU      576(R8), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1632(R8), Y0, Y10
+	VMOVDQU      608(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 20(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
+	VPAND        1664(R8), Y0, Y7
+	VMOVDQU      640(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1696(R8), Y0, Y8
+	VMOVDQU      672(R8), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 24(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33088(R8)
+	PREFETCHT0   8512(R8)
+	VPAND        1728(R8), Y0, Y9
+	VMOVDQU      704(R8), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1760(R8), Y0, Y10
+	VMOVDQU      736(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 28(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      32(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPAND        1824(R8), Y0, Y5
-	VMOVDQU      288(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 48(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VPAND        1888(R8), Y0, Y6
-	VMOVDQU      352(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 52(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPAND        1952(R8), Y0, Y5
-	VMOVDQU      416(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 56(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2016(R8), Y0, Y6
-	VMOVDQU      480(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 60(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 92(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 92(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   33152(R8)
+	PREFETCHT0   8576(R8)
+	VPAND        1792(R8), Y0, Y7
+	VMOVDQU      256(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1824(R8), Y0, Y8
+	VMOVDQU      288(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 48(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33216(R8)
+	PREFETCHT0   8640(R8)
+	VPAND        1856(R8), Y0, Y9
+	VMOVDQU      320(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1888(R8), Y0, Y10
+	VMOVDQU      352(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 52(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPAND        1920(R8), Y0, Y7
+	VMOVDQU      384(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1952(R8), Y0, Y8
+	VMOVDQU      416(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 56(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
+	VPAND        1984(R8), Y0, Y9
+	VMOVDQU      448(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2016(R8), Y0, Y10
+	VMOVDQU      480(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 60(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      32(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 80(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y5
-	VPBROADCASTD 88(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VPAND        2080(R8), Y0, Y5
-	VMOVDQU      544(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2144(R8), Y0, Y6
-	VMOVDQU      608(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 68(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VPAND        2208(R8), Y0, Y5
-	VMOVDQU      672(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 72(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2272(R8), Y0, Y6
-	VMOVDQU      736(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 76(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 92(R9), Y7
+	VPBROADCASTD 88(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   33344(R8)
+	PREFETCHT0   8768(R8)
+	VPAND        2048(R8), Y0, Y7
+	VMOVDQU      512(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2080(R8), Y0, Y8
+	VMOVDQU      544(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 64(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33408(R8)
+	PREFETCHT0   8832(R8)
+	VPAND        2112(R8), Y0, Y9
+	VMOVDQU      576(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2144(R8), Y0, Y10
+	VMOVDQU      608(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 68(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   33472(R8)
+	PREFETCHT0   8896(R8)
+	VPAND        2176(R8), Y0, Y7
+	VMOVDQU      640(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2208(R8), Y0, Y8
+	VMOVDQU      672(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 72(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
+	VPAND        2240(R8), Y0, Y9
+	VMOVDQU      704(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2272(R8), Y0, Y10
+	VMOVDQU      736(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 76(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      32(R8), Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 80(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      1312(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      288(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 96(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      1376(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 100(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      1440(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      416(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 104(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   34880(R8)
-	PREFETCHT0   10304(R8)
-	VMOVDQU      1504(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      480(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 108(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 140(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 140(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      1280(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      256(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1312(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      288(R8), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 96(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33600(R8)
+	PREFETCHT0   9024(R8)
+	VMOVDQU      1344(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      320(R8), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1376(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 100(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   33664(R8)
+	PREFETCHT0   9088(R8)
+	VMOVDQU      1408(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      384(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1440(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 104(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33728(R8)
+	PREFETCHT0   9152(R8)
+	VMOVDQU      1472(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      448(R8), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1504(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      480(R8), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 108(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      96(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y5
-	VPBROADCASTD 136(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      1568(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      544(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1632(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 116(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   34944(R8)
-	PREFETCHT0   10368(R8)
-	VMOVDQU      1696(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      672(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 120(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1760(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      736(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 124(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 140(R9), Y7
+	VPBROADCASTD 136(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
+	VMOVDQU      1536(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      512(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1568(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      544(R8), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 112(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      1600(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      576(R8), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1632(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 116(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   33856(R8)
+	PREFETCHT0   9280(R8)
+	VMOVDQU      1664(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      640(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1696(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      672(R8), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 120(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   33920(R8)
+	PREFETCHT0   9344(R8)
+	VMOVDQU      1728(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      704(R8), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1760(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      736(R8), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 124(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      96(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   35008(R8)
-	PREFETCHT0   10432(R8)
-	VMOVDQU      1824(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      288(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 144(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1888(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 148(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      1952(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      416(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 152(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   35072(R8)
-	PREFETCHT0   10496(R8)
-	VMOVDQU      2016(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      480(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 156(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 188(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 188(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   33984(R8)
+	PREFETCHT0   9408(R8)
+	VMOVDQU      1792(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      256(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1824(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      288(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 144(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
+	VMOVDQU      1856(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      320(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1888(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 148(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      1920(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      384(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1952(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 152(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34112(R8)
+	PREFETCHT0   9536(R8)
+	VMOVDQU      1984(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      448(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2016(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      480(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 156(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      96(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 176(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y5
-	VPBROADCASTD 184(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      2080(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      544(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   35136(R8)
-	PREFETCHT0   10560(R8)
-	VMOVDQU      2144(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 164(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      2208(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      672(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 168(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   35200(R8)
-	PREFETCHT0   10624(R8)
-	VMOVDQU      2272(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      736(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 172(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 188(R9), Y7
+	VPBROADCASTD 184(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   34176(R8)
+	PREFETCHT0   9600(R8)
+	VMOVDQU      2048(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      512(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2080(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      544(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 160(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34240(R8)
+	PREFETCHT0   9664(R8)
+	VMOVDQU      2112(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      576(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2144(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 164(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
+	VMOVDQU      2176(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      640(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2208(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      672(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 168(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34368(R8)
+	PREFETCHT0   9792(R8)
+	VMOVDQU      2240(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      704(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2272(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      736(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 172(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      96(R8), Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 176(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPAND        2336(R8), Y0, Y5
-	VMOVDQU      800(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 192(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2400(R8), Y0, Y6
-	VMOVDQU      864(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 196(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   35264(R8)
-	PREFETCHT0   10688(R8)
-	VPAND        2464(R8), Y0, Y5
-	VMOVDQU      928(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 200(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2528(R8), Y0, Y6
-	VMOVDQU      992(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 204(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 236(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 236(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPAND        2304(R8), Y0, Y7
+	VMOVDQU      768(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2336(R8), Y0, Y8
+	VMOVDQU      800(R8), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 192(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34432(R8)
+	PREFETCHT0   9856(R8)
+	VPAND        2368(R8), Y0, Y9
+	VMOVDQU      832(R8), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2400(R8), Y0, Y10
+	VMOVDQU      864(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 196(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   34496(R8)
+	PREFETCHT0   9920(R8)
+	VPAND        2432(R8), Y0, Y7
+	VMOVDQU      896(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2464(R8), Y0, Y8
+	VMOVDQU      928(R8), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 200(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34560(R8)
+	PREFETCHT0   9984(R8)
+	VPAND        2496(R8), Y0, Y9
+	VMOVDQU      960(R8), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2528(R8), Y0, Y10
+	VMOVDQU      992(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 204(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      160(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y5
-	VPBROADCASTD 232(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   35328(R8)
-	PREFETCHT0   10752(R8)
-	VPAND        2592(R8), Y0, Y5
-	VMOVDQU      1056(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        2656(R8), Y0, Y6
-	VMOVDQU      1120(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 212(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPAND        2720(R8), Y0, Y5
-	VMOVDQU      1184(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 216(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   35392(R8)
-	PREFETCHT0   10816(R8)
-	VPAND        2784(R8), Y0, Y6
-	VMOVDQU      1248(R8), Y7
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 220(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 236(R9), Y7
+	VPBROADCASTD 232(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   34624(R8)
+	PREFETCHT0   10048(R8)
+	VPAND        2560(R8), Y0, Y7
+	VMOVDQU      1024(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2592(R8), Y0, Y8
+	VMOVDQU      1056(R8), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 208(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VPAND        2624(R8), Y0, Y9
+	VMOVDQU      1088(R8), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2656(R8), Y0, Y10
+	VMOVDQU      1120(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 212(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   34688(R8)
+	PREFETCHT0   10112(R8)
+	VPAND        2688(R8), Y0, Y7
+	VMOVDQU      1152(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2720(R8), Y0, Y8
+	VMOVDQU      1184(R8), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 216(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34752(R8)
+	PREFETCHT0   10176(R8)
+	VPAND        2752(R8), Y0, Y9
+	VMOVDQU      1216(R8), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2784(R8), Y0, Y10
+	VMOVDQU      1248(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 220(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      160(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPAND        2848(R8), Y0, Y5
-	VMOVDQU      800(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 240(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   35456(R8)
-	PREFETCHT0   10880(R8)
-	VPAND        2912(R8), Y0, Y6
-	VMOVDQU      864(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 244(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPAND        2976(R8), Y0, Y5
-	VMOVDQU      928(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 248(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        3040(R8), Y0, Y6
-	VMOVDQU      992(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 252(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 284(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 284(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   34816(R8)
+	PREFETCHT0   10240(R8)
+	VPAND        2816(R8), Y0, Y7
+	VMOVDQU      768(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2848(R8), Y0, Y8
+	VMOVDQU      800(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 240(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34880(R8)
+	PREFETCHT0   10304(R8)
+	VPAND        2880(R8), Y0, Y9
+	VMOVDQU      832(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2912(R8), Y0, Y10
+	VMOVDQU      864(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 244(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPAND        2944(R8), Y0, Y7
+	VMOVDQU      896(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2976(R8), Y0, Y8
+	VMOVDQU      928(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 248(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   34944(R8)
+	PREFETCHT0   10368(R8)
+	VPAND        3008(R8), Y0, Y9
+	VMOVDQU      960(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        3040(R8), Y0, Y10
+	VMOVDQU      992(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 252(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      160(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 272(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y5
-	VPBROADCASTD 280(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   35520(R8)
-	PREFETCHT0   10944(R8)
-	VPAND        3104(R8), Y0, Y5
-	VMOVDQU      1056(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        3168(R8), Y0, Y6
-	VMOVDQU      1120(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 260(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   35584(R8)
-	PREFETCHT0   11008(R8)
-	VPAND        3232(R8), Y0, Y5
-	VMOVDQU      1184(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 264(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VPAND        3296(R8), Y0, Y6
-	VMOVDQU      1248(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 268(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 284(R9), Y7
+	VPBROADCASTD 280(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   35008(R8)
+	PREFETCHT0   10432(R8)
+	VPAND        3072(R8), Y0, Y7
+	VMOVDQU      1024(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        3104(R8), Y0, Y8
+	VMOVDQU      1056(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 256(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   35072(R8)
+	PREFETCHT0   10496(R8)
+	VPAND        3136(R8), Y0, Y9
+	VMOVDQU      1088(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        3168(R8), Y0, Y10
+	VMOVDQU      1120(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 260(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   35136(R8)
+	PREFETCHT0   10560(R8)
+	VPAND        3200(R8), Y0, Y7
+	VMOVDQU      1152(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        3232(R8), Y0, Y8
+	VMOVDQU      1184(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 264(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   35200(R8)
+	PREFETCHT0   10624(R8)
+	VPAND        3264(R8), Y0, Y9
+	VMOVDQU      1216(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        3296(R8), Y0, Y10
+	VMOVDQU      1248(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 268(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(R8), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      160(R8), Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 272(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      2336(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 288(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   35648(R8)
-	PREFETCHT0   11072(R8)
-	VMOVDQU      2400(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      864(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 292(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      2464(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 296(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   35712(R8)
-	PREFETCHT0   11136(R8)
-	VMOVDQU      2528(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      992(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 300(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 332(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 332(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2304(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      768(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2336(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 288(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   35264(R8)
+	PREFETCHT0   10688(R8)
+	VMOVDQU      2368(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      832(R8), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2400(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      864(R8), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 292(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   35328(R8)
+	PREFETCHT0   10752(R8)
+	VMOVDQU      2432(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      896(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2464(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      928(R8), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 296(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   35392(R8)
+	PREFETCHT0   10816(R8)
+	VMOVDQU      2496(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      960(R8), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2528(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      992(R8), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 300(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      224(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y5
-	VPBROADCASTD 328(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      2592(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      1056(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      2656(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      1120(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 308(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   35776(R8)
-	PREFETCHT0   11200(R8)
-	VMOVDQU      2720(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 312(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      2784(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      1248(R8), Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 316(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 332(R9), Y7
+	VPBROADCASTD 328(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   35456(R8)
+	PREFETCHT0   10880(R8)
+	VMOVDQU      2560(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      1024(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2592(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      1056(R8), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 304(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      2624(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      1088(R8), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2656(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      1120(R8), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 308(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT1   35520(R8)
+	PREFETCHT0   10944(R8)
+	VMOVDQU      2688(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      1152(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2720(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      1184(R8), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 312(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   35584(R8)
+	PREFETCHT0   11008(R8)
+	VMOVDQU      2752(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      1216(R8), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2784(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      1248(R8), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 316(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      224(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y4
-	VPSRAD       $0x02, Y4, Y4
-	PREFETCHT1   35840(R8)
-	PREFETCHT0   11264(R8)
-	VMOVDQU      2848(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 336(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      2912(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      864(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 340(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      2976(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 344(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   35904(R8)
-	PREFETCHT0   11328(R8)
-	VMOVDQU      3040(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      992(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 348(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD 380(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 380(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   35648(R8)
+	PREFETCHT0   11072(R8)
+	VMOVDQU      2816(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      768(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2848(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 336(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   35712(R8)
+	PREFETCHT0   11136(R8)
+	VMOVDQU      2880(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      832(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2912(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      864(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 340(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      2944(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      896(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2976(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      928(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 344(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   35776(R8)
+	PREFETCHT0   11200(R8)
+	VMOVDQU      3008(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      960(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      3040(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      992(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 348(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(R8), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
 	VMOVDQU      224(R8), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VBROADCASTSS 368(R9), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y5
-	VPBROADCASTD 376(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VMOVDQU      3104(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      1056(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 380(R9), Y7
+	VPBROADCASTD 376(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT1   35840(R8)
+	PREFETCHT0   11264(R8)
+	VMOVDQU      3072(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      1024(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      3104(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      1056(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 352(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT1   35904(R8)
+	PREFETCHT0   11328(R8)
+	VMOVDQU      3136(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      1088(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      3168(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      1120(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 356(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
 	PREFETCHT1   35968(R8)
 	PREFETCHT0   11392(R8)
-	VMOVDQU      3168(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      1120(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 356(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      3232(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 360(R9), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      3200(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      1152(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      3232(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      1184(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 360(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
 	PREFETCHT1   36032(R8)
 	PREFETCHT0   11456(R8)
-	VMOVDQU      3296(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      1248(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_30303030<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 364(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      224(R8), Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
+	VMOVDQU      3264(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      1216(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      3296(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      1248(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 364(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(R8), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
 	VBROADCASTSS 368(R9), Y3
-	VMULPS       Y5, Y3, Y3
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y2
+	VMULPS       Y7, Y3, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y3, Y5, Y1
+	VMOVDQU      224(R8), Y3
+	VPSRAD       $0x18, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y3, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y2
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000d00, R8

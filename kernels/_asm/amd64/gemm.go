@@ -319,7 +319,7 @@ func (g *gen) gemv(f format, n int) {
 
 	// With sixteen registers both halves of the rows are done side by side only if that takes few.
 	together := [][]int{{0}, {1}}[:hs]
-	if hs == 2 && f.subs == 1 && n == 1 {
+	if hs == 2 && (f.subs == 1 || f.groups == 2) && n == 1 {
 		together = [][]int{{0, 1}}
 	}
 	w.tight = hs == 2 && n > 1
@@ -366,9 +366,7 @@ func (g *gen) gemvBlock(f format, w *weights, x columns, n int, halves []int, p 
 		inParts := g.inParts(f.parts, n)
 		if inParts {
 			g.Commentf("sub-block %d", j)
-			for _, h := range halves {
-				g.addParts(f, w, func(off int) operand.Mem { return x.at(0, xd+off) }, j, h, ahead, acc[h][0])
-			}
+			g.addParts(f, w, func(off int) operand.Mem { return x.at(0, xd+off) }, j, halves, ahead, acc)
 		}
 		for k := 0; k < f.groups && !inParts; k++ {
 			g.Commentf("sub-block %d, scale %d", j, k)

@@ -33,6 +33,8 @@ type booked struct {
 	scale func(w *state, j, k, h int, dst vec)
 	// points is set where an index is kept.
 	points *points
+	// sum, if set, emits the sum of group k of sub-block j for one activation row with AVX-VNNI.
+	sum func(w *state, at func(off int) operand.Mem, j, k, h int, ahead func(item int)) vec
 	// see low
 	short       *short
 	shortConsts func(w *state)
@@ -237,6 +239,15 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 		f.begin(w, j, h)
 		for k := range f.groups {
 			g.Commentf("sub-block %d, scale %d", j, k)
+			if w.summed(f, n) {
+				sum := f.sum(w, func(off int) operand.Mem { return at(0, off) }, j, k, h, ahead)
+				s, t := g.vec(), g.vec()
+				f.scale(w, j, k, h, s)
+				g.scaleBy(at(0, tile.Q8XD), s, t)
+				g.VCVTDQ2PS(sum, sum)
+				g.VFMADD231PS(t, sum, acc[0])
+				continue
+			}
 			d := g.dot(f.bits, n)
 			for c := range n {
 				if w.apart {
@@ -282,6 +293,11 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 			}
 		}
 	}
+}
+
+// summed reports whether a kernel for n activation rows uses f.sum.
+func (w *state) summed(f booked, n int) bool {
+	return f.sum != nil && w.vnni && w.width == 32 && n == 1 && !w.expands
 }
 
 // addSigned adds products of magnitudes and x, whose signs change where those of sign are negative. Sums of run steps are of 16 bits.

@@ -89,6 +89,9 @@ func iq1(layout string, s1, head, groups int, begin func(w *state, j, h int)) bo
 		if w.isShort(f.short) && n == 1 && !w.expands {
 			return
 		}
+		if w.summed(f, n) {
+			w.keepMasks(0x03030303, 0x0c0c0c0c, 0x30303030, 0xc0c0c0c0)
+		}
 		w.hold(0x18181818, 0x02020202)
 		w.tables = nil
 		for l := 0; groups == 2 && l < 4; l++ {
@@ -113,8 +116,39 @@ func iq1(layout string, s1, head, groups int, begin func(w *state, j, h int)) bo
 		}
 		w.nibbleScale(s, i>>3*64, i&7, h, dst)
 	}
+	if groups == 1 {
+		f.sum = inPlaces(f, head)
+	}
 	shortIQ1(&f, head)
 	return f
+}
+
+// inPlaces is the sum of IQ1_S: level numbers stay where they lie in their bytes, the highest first, and the sum moves down to the next ones. Shifts have a
+// sum of their own. For IQ1_M, whose shifts differ by group, that was slower.
+func inPlaces(f booked, head int) func(w *state, at func(off int) operand.Mem, j, k, h int, ahead func(item int)) vec {
+	return func(w *state, at func(off int) operand.Mem, j, k, h int, ahead func(item int)) vec {
+		numbers, shifts := w.vec(), w.vec()
+		w.zero(numbers)
+		w.biasFrom(f, at, k)(shifts)
+		item := 0
+		for i, first := range [4]int{2, 0, 3, 1} {
+			if i > 0 {
+				w.VPSRAD(operand.U8(2), numbers, numbers)
+			}
+			for t := first; t < 8; t += 4 {
+				ahead(item)
+				item++
+				v, x := w.vec(), w.vec()
+				w.VPBROADCASTD(at(4*t), x)
+				w.and(w.q(head+128*j+t>>2*64, h), w.constant(0x03030303<<tile.IQField(t)).(vec), v)
+				w.dpbusd(x, v, numbers)
+				w.dpbusd(x, w.shifts[h][t>>1], shifts)
+			}
+		}
+		w.VPSLLD(operand.U8(3), numbers, numbers)
+		w.VPADDD(shifts, numbers, numbers)
+		return numbers
+	}
 }
 
 // twice emits bytes of 2 where bit n of the dwords in src is set.

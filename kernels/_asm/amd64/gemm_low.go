@@ -125,7 +125,7 @@ func (g *gen) gemvLow(f low, n int) {
 	}
 
 	together := [][]int{{0}, {1}}[:hs]
-	if hs == 2 && f.together && n == 1 {
+	if hs == 2 && (f.together || g.inParts(f.parts, n)) && n == 1 {
 		together = [][]int{{0, 1}}
 	}
 	g.Label("block")
@@ -200,9 +200,7 @@ func (g *gen) lowBlock(f low, w *weights, x columns, n int, halves []int, p pace
 		}
 		if g.inParts(f.parts, n) {
 			g.Commentf("sub-block %d", j)
-			for _, h := range halves {
-				g.addParts(f.format, w, func(off int) operand.Mem { return x.at(0, xd+off) }, j, h, func(item int) { ahead(j*8 + item) }, acc[h][0])
-			}
+			g.addParts(f.format, w, func(off int) operand.Mem { return x.at(0, xd+off) }, j, halves, func(item int) { ahead(j*8 + item) }, acc)
 			continue
 		}
 		for k := range f.groups {

@@ -33,35 +33,44 @@ func (g *gen) keepMasks(masks ...uint32) {
 	}
 }
 
-// sumParts emits the sum of group k of sub-block j in half h: a sum for each piece, since one of all of them would be twice as long a chain.
-func (g *gen) sumParts(f format, w *weights, at func(off int) operand.Mem, j, k, h int, masks []vec, ahead func(item int)) vec {
-	steps := 8 / f.groups
-	sums := g.vecs(len(masks))
-	for i, piece := range f.parts.of(j, 0) {
-		if f.parts.bias == 0 || i > 0 {
-			g.zero(sums[i])
-			continue
+// sumParts emits the sums of group k of sub-block j by half: a sum for each piece, since one of all of them would be twice as long a chain.
+func (g *gen) sumParts(f format, w *weights, at func(off int) operand.Mem, j, k int, halves []int, masks []vec, ahead func(item int)) []vec {
+	steps, nh := 8/f.groups, len(halves)
+	sums := g.vecs(nh * len(masks)) // piece by piece
+	for p, piece := range f.parts.of(j, 0) {
+		for i := range nh {
+			switch {
+			case f.parts.bias == 0 || p > 0:
+				g.zero(sums[p*nh+i])
+			case i > 0:
+				g.move(sums[0], sums[i])
+			default:
+				g.biasStart(128, at, f.groups, k)(sums[0])
+				g.moveSum(bits.Len(uint(f.parts.bias))-1-7-piece.shift, sums[0])
+			}
 		}
-		g.biasStart(128, at, f.groups, k)(sums[0])
-		g.moveSum(bits.Len(uint(f.parts.bias))-1-7-piece.shift, sums[0])
 	}
 	for t := k * steps; t < (k+1)*steps; t++ {
 		ahead(t)
 		x := g.vec()
 		g.VPBROADCASTD(at(4*t), x)
-		for i, piece := range f.parts.of(j, t) {
-			v := g.vec()
-			g.VPAND(w.q(piece.off, h), masks[i], v)
-			g.dpbusd(x, v, sums[i])
+		for p, piece := range f.parts.of(j, t) {
+			for i, h := range halves {
+				v := g.vec()
+				g.VPAND(w.q(piece.off, h), masks[p], v)
+				g.dpbusd(x, v, sums[p*nh+i])
+			}
 		}
 	}
-	for i, piece := range f.parts.of(j, 0) {
-		g.moveSum(piece.shift, sums[i])
-		if i > 0 {
-			g.VPADDD(sums[i], sums[0], sums[0])
+	for p, piece := range f.parts.of(j, 0) {
+		for i := range nh {
+			g.moveSum(piece.shift, sums[p*nh+i])
+			if p > 0 {
+				g.VPADDD(sums[p*nh+i], sums[i], sums[i])
+			}
 		}
 	}
-	return sums[0]
+	return sums[:nh]
 }
 
 // maskOf is a mask of bytes in a register.
@@ -85,23 +94,25 @@ func (g *gen) moveSum(n int, sum vec) {
 	}
 }
 
-// addParts adds the products of half h of a sub-block with one activation row to acc.
-func (g *gen) addParts(f format, w *weights, at func(off int) operand.Mem, j, h int, ahead func(item int), acc vec) {
+// addParts adds the products of a sub-block with one activation row to acc, by half.
+func (g *gen) addParts(f format, w *weights, at func(off int) operand.Mem, j int, halves []int, ahead func(item int), acc [][]vec) {
 	var masks []vec
 	for _, p := range f.parts.of(j, 0) {
 		masks = append(masks, g.maskOf(p.mask))
 	}
 	var d vec
 	for k := range f.groups {
-		sum := g.sumParts(f, w, at, j, k, h, masks, ahead)
+		sums := g.sumParts(f, w, at, j, k, halves, masks, ahead)
 		if k == 0 {
 			d = g.vec()
 			g.VBROADCASTSS(at(tile.Q8XD), d)
 		}
-		s := g.vec()
-		f.scale(w, j, k, h, s)
-		g.VMULPS(d, s, s)
-		g.VCVTDQ2PS(sum, sum)
-		g.VFMADD231PS(s, sum, acc)
+		for i, h := range halves {
+			s := g.vec()
+			f.scale(w, j, k, h, s)
+			g.VMULPS(d, s, s)
+			g.VCVTDQ2PS(sums[i], sums[i])
+			g.VFMADD231PS(s, sums[i], acc[h][0])
+		}
 	}
 }
