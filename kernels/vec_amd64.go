@@ -44,6 +44,9 @@ func fillVec(set string, v *Vec) {
 	v.StoreV = w.storeV
 	v.ExpandK8 = w.expandK8
 	v.ExpandV8 = w.expandV8
+	if bool(w) && cpu.Halves() {
+		v.ExpandK8, v.ExpandV8 = halvesK8, halvesV8
+	}
 	v.Attend = w.attend
 	v.Join = w.join
 	v.Finish = func(dst, o []float32, l float32) { w.scale(dst, o, 1/l) }
@@ -262,6 +265,23 @@ func (w wide) expandV8(dst, codes unsafe.Pointer, dv int) {
 	var a amd64.VecArgs
 	a.Dst, a.A, a.B, a.N = dst, codes, unsafe.Add(codes, dv*arg.KVChunk), dv/scalar.KVBlock*arg.KVChunk
 	w.run(&a, amd64.Kv8_values_avx512vnni, amd64.Kv8_values_avx2)
+}
+
+// halvesK8 and halvesV8 are the same for processors that multiply halves.
+func halvesK8(dst, codes unsafe.Pointer, d int) {
+	var a amd64.VecArgs
+	a.Dst, a.A, a.B, a.N = dst, codes, unsafe.Add(codes, d*arg.KVChunk), d
+	amd64.Kv8half_keys_avx512vnni(&a)
+}
+
+func halvesV8(dst, codes unsafe.Pointer, dv int) {
+	if dv%scalar.KVBlock != 0 {
+		scalar.ExpandV8(dst, codes, dv)
+		return
+	}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.B, a.N = dst, codes, unsafe.Add(codes, dv*arg.KVChunk), dv/scalar.KVBlock*arg.KVChunk
+	amd64.Kv8half_values_avx512vnni(&a)
 }
 
 func (w wide) argMax(x []float32) (int, bool) {
