@@ -41,6 +41,7 @@ type Engine struct {
 	tok   *token.Tokenizer // nil without a vocabulary
 
 	stream *streaming // nil: every weight stays in memory
+	room   int        // positions of a session
 	memory [][]byte   // of the model
 	mapped sync.Once
 	ahead  *store.Populating // weights are mapped while the first prompt is prepared
@@ -128,9 +129,11 @@ func (e *Engine) load(o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	e.room = e.opts.Context
 	switch {
 	case e.stream != nil:
 		e.model.Store().SetLimit(max(e.stream.plan.KV, 1))
+		e.room = fitContext(e.c.Program, e.opts, e.stream.plan.KV)
 	case memory != 0:
 		e.model.Store().SetLimit(max(memory-memory/arenaShare, 1))
 	}
@@ -261,8 +264,14 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// Options are the options in force, defaults filled in.
-func (e *Engine) Options() Options { return e.opts }
+// Options are the options in force, defaults filled in. Context is what a session has room for: less than the default where weights are read from disk and the memory does not hold more.
+func (e *Engine) Options() Options {
+	o := e.opts
+	if e.room > 0 {
+		o.Context = e.room
+	}
+	return o
+}
 
 // Container gives the open container's header, table of contents and tables.
 func (e *Engine) Container() *format.Container { return e.c }

@@ -33,6 +33,8 @@ type Options struct {
 	// TokenizerOnly opens the vocabulary alone: nothing can be computed, and a container that holds nothing else is welcome.
 	TokenizerOnly bool
 
+	contextAsked bool // the context is the user's, not the default
+
 	Schedule string // which processors work: "auto" or "", "even", "big", "all"; see Schedules
 }
 
@@ -95,7 +97,7 @@ func (o Options) resolve(trained int) (Options, error) {
 	default:
 		return o, fmt.Errorf("%w: --kv %q, there are %s and %s", ErrOption, o.KV, KVF16, KVQ8)
 	}
-	if o.Context == 0 {
+	if o.contextAsked = o.Context != 0; !o.contextAsked {
 		o.Context = DefaultContext
 		if trained > 0 {
 			o.Context = min(trained, o.Context)

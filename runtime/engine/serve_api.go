@@ -178,7 +178,7 @@ func (a *answering) init() (err error) {
 	case n == 0:
 		return fmt.Errorf("%w: the prompt has no tokens", ErrOption)
 	case n > room:
-		return fmt.Errorf("%w: the prompt has %d tokens, the context holds %d (raise it with --ctx)", ErrContextFull, n, room)
+		return fmt.Errorf("%w: the prompt has %d tokens, the context holds %d (%s)", ErrContextFull, n, room, a.s.e.raise())
 	}
 	for i, id := range a.r.Prompt {
 		if id < 0 || int(id) >= a.s.e.Vocab() {

@@ -22,13 +22,21 @@ type Session struct {
 // NewSession makes an empty session.
 func (e *Engine) NewSession() *Session {
 	e.mapped.Do(e.mapAhead)
-	return &Session{e: e, cache: e.model.Store().NewCache(e.opts.Context), chosen: -1}
+	return &Session{e: e, cache: e.model.Store().NewCache(e.room), chosen: -1}
+}
+
+// raise says how a session gets more room.
+func (e *Engine) raise() string {
+	if e.room < e.opts.Context {
+		return "grant more with --memory, or use --kv q8_0 or a --ctx"
+	}
+	return "raise it with --ctx"
 }
 
 // SessionBytes is the memory that keys, values and states of a session of so many tokens take at most; KVLimit what there is of it for all sessions, 0: no limit. Marks are not counted:
 // they make way.
 func (e *Engine) SessionBytes(tokens int) uint64 {
-	return kvBytes(e.c.Program, min(tokens, e.opts.Context), e.opts.KV == KVQ8)
+	return kvBytes(e.c.Program, e.opts, min(tokens, e.room))
 }
 
 // KVLimit is described with SessionBytes.
@@ -114,7 +122,7 @@ func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) boo
 		return ErrClosed
 	}
 	if n := s.cache.Limit() - s.cache.Len(); len(tokens) > n {
-		return fmt.Errorf("%w: %d tokens, %d of %d positions left (raise it with --ctx)", kv.ErrFull, len(tokens), n, s.cache.Limit())
+		return fmt.Errorf("%w: %d tokens, %d of %d positions left (%s)", kv.ErrFull, len(tokens), n, s.cache.Limit(), e.raise())
 	}
 	for i, t := range tokens {
 		if t < 0 || int(t) >= e.Vocab() {

@@ -137,7 +137,7 @@ func (e *Engine) LoadSession(r io.Reader) (_ *Session, x Saved, err error) {
 	if h.chosen == 1 {
 		s.chosen, s.tokens = s.tokens[h.positions], s.tokens[:h.positions]
 	}
-	if s.cache, err = e.model.Store().Load(in, h.positions, e.opts.Context); err != nil {
+	if s.cache, err = e.model.Store().Load(in, h.positions, e.room); err != nil {
 		if errors.Is(err, kv.ErrSaved) {
 			err = fmt.Errorf("%w: %w", ErrSessionFile, err)
 		}
@@ -204,8 +204,8 @@ func (e *Engine) sessionHead(r io.Reader) (h sessionFacts, err error) {
 	if long != flag(e.longContext()) {
 		return h, fmt.Errorf("%w: the session was made with another --ctx, for which this model turns positions by other angles", ErrOption)
 	}
-	if positions > uint64(e.opts.Context) {
-		return h, fmt.Errorf("%w: the session has %d positions, the context holds %d; raise it with --ctx", ErrOption, positions, e.opts.Context)
+	if positions > uint64(e.room) {
+		return h, fmt.Errorf("%w: the session has %d positions, the context holds %d; %s", ErrOption, positions, e.room, e.raise())
 	}
 	return sessionFacts{chosen, int(positions), le.Uint64(b[64:]), int(noteLen)}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -51,6 +52,9 @@ var baseMemory uint64 = 28 << 20 // a variable for tests of small models
 // away where a control group's limit is the grant, and they would be read again and again.
 const sparePart = 64
 
+// kvShare: keys and values take at most one of so many parts of the memory where the user named no context.
+const kvShare = 4
+
 // streamRoom is the number of largest dense slots that have frames when dense matrices do not fit: one in use, the others being read.
 const streamRoom = 4
 
@@ -63,14 +67,16 @@ const (
 
 // planMemory decides what of a container stays in memory. places is nil if everything does. asked: the user granted exactly that much.
 func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memoryPlan, []expert.Place, expert.Plan, uint32, error) {
-	p := memoryPlan{Granted: memory, Arena: arenaBytes(c.Program, o, o.Batch), KV: kvBytes(c.Program, o.Context, o.KV == KVQ8), Base: baseMemory + memory/sparePart}
+	p := memoryPlan{Granted: memory, Arena: arenaBytes(c.Program, o, o.Batch), KV: kvBytes(c.Program, o, o.Context), Base: baseMemory + memory/sparePart}
 	if memory == 0 {
 		return p, nil, expert.Plan{}, 0, nil
 	}
 	if !asked {
 		p.Granted -= memory / 16
 	}
-	p.KV = min(p.KV, p.Granted/4)
+	if !o.contextAsked {
+		p.KV = min(p.KV, p.Granted/kvShare) // a session gets as many positions as fit, see fitContext
+	}
 	var dense, experts, largest, largestExpert uint64
 	first := -1
 	for i := range c.Slots.Len() {
@@ -154,8 +160,8 @@ func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memo
 	return p, places, plan, uint32(first), nil
 }
 
-// kvBytes is what the keys and values of a full session take, and its recurrent states.
-func kvBytes(p *format.Program, context int, eight bool) (n uint64) {
+// kvBytes is what the keys and values of a session of so many positions take, and its recurrent states. A window holds a batch beside its own positions, and batches end at marks.
+func kvBytes(p *format.Program, o Options, context int) (n uint64) {
 	for _, s := range p.States {
 		if s.Kind == format.StateRecurrent {
 			n += 4 * uint64(s.KVHeads) * uint64(s.KeyDim) * uint64(s.ValDim)
@@ -163,12 +169,18 @@ func kvBytes(p *format.Program, context int, eight bool) (n uint64) {
 		}
 		positions := uint64(context)
 		if s.Window > 0 {
-			positions = min(positions, uint64(s.Window)+DefaultBatch)
+			positions = min(positions, uint64(s.Window)+kv.MarkEvery)
 		}
-		page := kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Eight: eight}.PageBytes()
+		page := kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Eight: o.KV == KVQ8}.PageBytes()
 		n += (positions + kv.Chunk - 1) / kv.Chunk * uint64(page)
 	}
 	return n
+}
+
+// fitContext is the number of positions, at most the context, whose keys and values fit the memory for them; at least one page of them.
+func fitContext(p *format.Program, o Options, limit uint64) int {
+	pages := sort.Search((o.Context+kv.Chunk-1)/kv.Chunk, func(n int) bool { return kvBytes(p, o, min((n+1)*kv.Chunk, o.Context)) > limit })
+	return min(max(pages, 1)*kv.Chunk, o.Context)
 }
 
 // openStream prepares what is needed to run in the memory there is: nothing if the container fits.

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"jns/runtime/internal/kv"
+)
+
+// Where keys and values of the default context do not fit beside the weights' frames, a session has less room, and what ends there ends as at the end of any context. A context that was
+// asked for is there, or refused before anything is computed.
+func TestASessionHasTheRoomThatTheMemoryHolds(t *testing.T) {
+	path := compiled(t, streamModels[0])
+	smallBase(t)
+	o := Options{Batch: 8, Threads: 2}
+	o.Memory, _ = granted(t, path, o)
+	e, err := Open(path, o)
+	require.NoError(t, err)
+	defer e.Close()
+	require.NotNil(t, e.stream)
+	room := e.Options().Context
+	require.Less(t, room, 512)
+	require.GreaterOrEqual(t, room, kv.Chunk)
+	s := e.NewSession()
+	defer s.Close()
+	r, err := s.Generate(context.Background(), Request{Prompt: []int32{1, 2, 3}, MaxTokens: -1, Sample: Greedy(), IgnoreEOS: true})
+	require.NoError(t, err)
+	require.Equal(t, FinishLength, r.Finish)
+	require.Equal(t, room, len(s.Tokens()))
+	err = e.NewSession().Eval(context.Background(), make([]int32, room+1), nil, nil)
+	require.ErrorIs(t, err, ErrContextFull)
+	require.ErrorContains(t, err, "--memory")
+
+	o.Context = 512
+	_, err = Open(path, o)
+	require.ErrorIs(t, err, ErrOption)
+	o.Memory, _ = granted(t, path, o)
+	asked, err := Open(path, o)
+	require.NoError(t, err)
+	defer asked.Close()
+	require.Equal(t, 512, asked.Options().Context)
+	full := asked.NewSession()
+	defer full.Close()
+	require.NoError(t, full.Eval(context.Background(), make([]int32, 512), nil, nil))
+}
