@@ -44,8 +44,7 @@ loop2:
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
-	ADDQ         $0x40, R10
-	ADDQ         $0x40, R10
+	SUBQ         $-128, R10
 	ADDQ         $0x04, DX
 	DECQ         R11
 	JNZ          loop2
@@ -315,8 +314,7 @@ loop25:
 	VFMADD231PS  Y12, Y9, Y5
 	VFMADD231PS  Y12, Y10, Y6
 	VFMADD231PS  Y12, Y11, Y7
-	ADDQ         $0x40, R11
-	ADDQ         $0x40, R11
+	SUBQ         $-128, R11
 	ADDQ         $0x04, DI
 	DECQ         R12
 	JNZ          loop25
@@ -650,8 +648,7 @@ loop54:
 	VBROADCASTSS (DI)(DX*2), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         $0x40, R11
-	ADDQ         $0x40, R11
+	SUBQ         $-128, R11
 	ADDQ         $0x04, DI
 	DECQ         R12
 	JNZ          loop54
@@ -1022,22 +1019,26 @@ TEXT ·Attend_scores4_avx2(SB), NOSPLIT, $0-8
 	MOVQ 536(AX), R12
 
 pass88:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	MOVQ   72(AX), R14
-	MOVQ   BX, R13
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	MOVQ      72(AX), R14
+	MOVQ      BX, R13
+	VXORPS    Y0, Y0, Y0
+	VXORPS    Y1, Y1, Y1
+	VXORPS    Y2, Y2, Y2
+	VXORPS    Y3, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VXORPS    Y5, Y5, Y5
+	VXORPS    Y6, Y6, Y6
+	VXORPS    Y7, Y7, Y7
+	VCVTPH2PS (R13), Y8
+	VCVTPH2PS 16(R13), Y9
+	DECQ      R14
+	JZ        last90
 
 loop89:
-	VCVTPH2PS    (R13), Y8
-	VCVTPH2PS    16(R13), Y9
+	VCVTPH2PS    128(R13), Y11
+	VCVTPH2PS    144(R13), Y12
 	PREFETCHT0   (R11)
 	PREFETCHT1   (R12)
 	ADDQ         $+32, R11
@@ -1054,12 +1055,31 @@ loop89:
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x40, R13
-	ADDQ         $0x40, R13
+	SUBQ         $-128, R13
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
+	VMOVAPS      Y11, Y8
+	VMOVAPS      Y12, Y9
 	DECQ         R14
 	JNZ          loop89
+
+last90:
+	PREFETCHT0   (R11)
+	PREFETCHT1   (R12)
+	ADDQ         $+32, R11
+	ADDQ         $+32, R12
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS (R8)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS (R8)(DX*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)
 	VMOVUPS      Y2, 256(SI)
@@ -1088,9 +1108,9 @@ TEXT ·Attend_weigh4_avx2(SB), NOSPLIT, $0-8
 	MOVQ 536(AX), R8
 	MOVQ 544(AX), R9
 
-block90:
+block91:
 	CMPQ   SI, $0x10
-	JL     single91
+	JL     single92
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1107,54 +1127,59 @@ block90:
 	ADDQ   CX, R12
 	MOVQ   96(AX), R13
 	CMPQ   R10, R13
-	JGE    after94
+	JGE    after95
 
-ragged93:
+ragged94:
 	MOVWLZX      152(AX)(R10*2), R14
 	VCVTPH2PS    (R12), Y8
 	VCVTPH2PS    16(R12), Y9
 	TESTL        $0x00000001, R14
-	JZ           off95
+	JZ           off96
 	VBROADCASTSS (R11), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
 
-off95:
+off96:
 	TESTL        $0x00000002, R14
-	JZ           off96
+	JZ           off97
 	VBROADCASTSS 256(R11), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
 
-off96:
+off97:
 	TESTL        $0x00000004, R14
-	JZ           off97
+	JZ           off98
 	VBROADCASTSS 512(R11), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
 
-off97:
+off98:
 	TESTL        $0x00000008, R14
-	JZ           off98
+	JZ           off99
 	VBROADCASTSS 768(R11), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 
-off98:
+off99:
 	ADDQ DI, R12
 	ADDQ $0x04, R11
 	INCQ R10
 	CMPQ R10, R13
-	JL   ragged93
+	JL   ragged94
 
-after94:
-	MOVQ 104(AX), R13
-	CMPQ R10, R13
-	JGE  rest100
+after95:
+	MOVQ      104(AX), R13
+	CMPQ      R10, R13
+	JGE       rest101
+	VCVTPH2PS (R12), Y8
+	VCVTPH2PS 16(R12), Y9
+	DECQ      R13
+	CMPQ      R10, R13
+	JGE       last102
 
-common99:
-	VCVTPH2PS    (R12), Y8
-	VCVTPH2PS    16(R12), Y9
+common100:
+	VCVTPH2PS    (R12)(DI*1), Y11
+	VCVTPH2PS    16(R12)(DI*1), Y12
 	PREFETCHT0   (R8)
 	PREFETCHT1   (R9)
 	ADDQ         $+32, R8
@@ -1174,59 +1199,82 @@ common99:
 	ADDQ         DI, R12
 	ADDQ         $0x04, R11
 	INCQ         R10
+	VMOVAPS      Y11, Y8
+	VMOVAPS      Y12, Y9
 	CMPQ         R10, R13
-	JL           common99
+	JL           common100
 
-rest100:
+last102:
+	PREFETCHT0   (R8)
+	PREFETCHT1   (R9)
+	ADDQ         $+32, R8
+	ADDQ         $+32, R9
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS 256(R11), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS 512(R11), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS 768(R11), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         DI, R12
+	ADDQ         $0x04, R11
+	INCQ         R10
+
+rest101:
 	MOVQ 112(AX), R13
 	CMPQ R10, R13
-	JGE  after102
+	JGE  after104
 
-ragged101:
+ragged103:
 	MOVWLZX      152(AX)(R10*2), R14
 	VCVTPH2PS    (R12), Y8
 	VCVTPH2PS    16(R12), Y9
 	TESTL        $0x00000001, R14
-	JZ           off103
+	JZ           off105
 	VBROADCASTSS (R11), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
 
-off103:
+off105:
 	TESTL        $0x00000002, R14
-	JZ           off104
+	JZ           off106
 	VBROADCASTSS 256(R11), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
 
-off104:
+off106:
 	TESTL        $0x00000004, R14
-	JZ           off105
+	JZ           off107
 	VBROADCASTSS 512(R11), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
 
-off105:
+off107:
 	TESTL        $0x00000008, R14
-	JZ           off106
+	JZ           off108
 	VBROADCASTSS 768(R11), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 
-off106:
+off108:
 	ADDQ DI, R12
 	ADDQ $0x04, R11
 	INCQ R10
 	CMPQ R10, R13
-	JL   ragged101
+	JL   ragged103
 
-after102:
+after104:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R11
 	MOVQ         DX, R10
 	VXORPS       Y8, Y8, Y8
 	TESTL        $0x00000001, R11
-	JZ           out107
+	JZ           out109
 	VADDPS       Y8, Y0, Y0
 	VBROADCASTSS 344(AX), Y9
 	VMULPS       Y9, Y0, Y0
@@ -1242,10 +1290,10 @@ after102:
 	VADDPS       Y9, Y1, Y1
 	VMOVUPS      Y1, 32(R10)
 
-out107:
+out109:
 	ADDQ         BX, R10
 	TESTL        $0x00000002, R11
-	JZ           out108
+	JZ           out110
 	VADDPS       Y8, Y2, Y2
 	VBROADCASTSS 348(AX), Y9
 	VMULPS       Y9, Y2, Y2
@@ -1261,10 +1309,10 @@ out107:
 	VADDPS       Y9, Y3, Y3
 	VMOVUPS      Y3, 32(R10)
 
-out108:
+out110:
 	ADDQ         BX, R10
 	TESTL        $0x00000004, R11
-	JZ           out109
+	JZ           out111
 	VADDPS       Y8, Y4, Y4
 	VBROADCASTSS 352(AX), Y9
 	VMULPS       Y9, Y4, Y4
@@ -1280,10 +1328,10 @@ out108:
 	VADDPS       Y9, Y5, Y5
 	VMOVUPS      Y5, 32(R10)
 
-out109:
+out111:
 	ADDQ         BX, R10
 	TESTL        $0x00000008, R11
-	JZ           out110
+	JZ           out112
 	VADDPS       Y8, Y6, Y6
 	VBROADCASTSS 356(AX), Y9
 	VMULPS       Y9, Y6, Y6
@@ -1299,16 +1347,16 @@ out109:
 	VADDPS       Y9, Y7, Y7
 	VMOVUPS      Y7, 32(R10)
 
-out110:
+out112:
 	ADDQ BX, R10
 	ADDQ $0x20, CX
 	ADDQ $0x40, DX
 	SUBQ $0x10, SI
-	JMP  block90
+	JMP  block91
 
-single91:
+single92:
 	TESTQ  SI, SI
-	JZ     done92
+	JZ     done93
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1321,48 +1369,52 @@ single91:
 	ADDQ   CX, R11
 	MOVQ   96(AX), CX
 	CMPQ   SI, CX
-	JGE    after112
+	JGE    after114
 
-ragged111:
+ragged113:
 	MOVWLZX      152(AX)(SI*2), R12
 	VCVTPH2PS    (R11), Y4
 	TESTL        $0x00000001, R12
-	JZ           off113
+	JZ           off115
 	VBROADCASTSS (R10), Y5
 	VFMADD231PS  Y5, Y4, Y0
 
-off113:
+off115:
 	TESTL        $0x00000002, R12
-	JZ           off114
+	JZ           off116
 	VBROADCASTSS 256(R10), Y5
 	VFMADD231PS  Y5, Y4, Y1
 
-off114:
+off116:
 	TESTL        $0x00000004, R12
-	JZ           off115
+	JZ           off117
 	VBROADCASTSS 512(R10), Y5
 	VFMADD231PS  Y5, Y4, Y2
 
-off115:
+off117:
 	TESTL        $0x00000008, R12
-	JZ           off116
+	JZ           off118
 	VBROADCASTSS 768(R10), Y5
 	VFMADD231PS  Y5, Y4, Y3
 
-off116:
+off118:
 	ADDQ DI, R11
 	ADDQ $0x04, R10
 	INCQ SI
 	CMPQ SI, CX
-	JL   ragged111
+	JL   ragged113
 
-after112:
-	MOVQ 104(AX), CX
-	CMPQ SI, CX
-	JGE  rest118
+after114:
+	MOVQ      104(AX), CX
+	CMPQ      SI, CX
+	JGE       rest120
+	VCVTPH2PS (R11), Y4
+	DECQ      CX
+	CMPQ      SI, CX
+	JGE       last121
 
-common117:
-	VCVTPH2PS    (R11), Y4
+common119:
+	VCVTPH2PS    (R11)(DI*1), Y6
 	PREFETCHT0   (R8)
 	PREFETCHT1   (R9)
 	ADDQ         $+16, R8
@@ -1378,53 +1430,71 @@ common117:
 	ADDQ         DI, R11
 	ADDQ         $0x04, R10
 	INCQ         SI
+	VMOVAPS      Y6, Y4
 	CMPQ         SI, CX
-	JL           common117
+	JL           common119
 
-rest118:
+last121:
+	PREFETCHT0   (R8)
+	PREFETCHT1   (R9)
+	ADDQ         $+16, R8
+	ADDQ         $+16, R9
+	VBROADCASTSS (R10), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VBROADCASTSS 256(R10), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS 512(R10), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS 768(R10), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         DI, R11
+	ADDQ         $0x04, R10
+	INCQ         SI
+
+rest120:
 	MOVQ 112(AX), CX
 	CMPQ SI, CX
-	JGE  after120
+	JGE  after123
 
-ragged119:
+ragged122:
 	MOVWLZX      152(AX)(SI*2), R8
 	VCVTPH2PS    (R11), Y4
 	TESTL        $0x00000001, R8
-	JZ           off121
+	JZ           off124
 	VBROADCASTSS (R10), Y5
 	VFMADD231PS  Y5, Y4, Y0
 
-off121:
+off124:
 	TESTL        $0x00000002, R8
-	JZ           off122
+	JZ           off125
 	VBROADCASTSS 256(R10), Y5
 	VFMADD231PS  Y5, Y4, Y1
 
-off122:
+off125:
 	TESTL        $0x00000004, R8
-	JZ           off123
+	JZ           off126
 	VBROADCASTSS 512(R10), Y5
 	VFMADD231PS  Y5, Y4, Y2
 
-off123:
+off126:
 	TESTL        $0x00000008, R8
-	JZ           off124
+	JZ           off127
 	VBROADCASTSS 768(R10), Y5
 	VFMADD231PS  Y5, Y4, Y3
 
-off124:
+off127:
 	ADDQ DI, R11
 	ADDQ $0x04, R10
 	INCQ SI
 	CMPQ SI, CX
-	JL   ragged119
+	JL   ragged122
 
-after120:
+after123:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), CX
 	VXORPS       Y4, Y4, Y4
 	TESTL        $0x00000001, CX
-	JZ           out125
+	JZ           out128
 	VADDPS       Y4, Y0, Y0
 	VBROADCASTSS 344(AX), Y5
 	VMULPS       Y5, Y0, Y0
@@ -1433,10 +1503,10 @@ after120:
 	VADDPS       Y5, Y0, Y0
 	VMOVUPS      Y0, (DX)
 
-out125:
+out128:
 	ADDQ         BX, DX
 	TESTL        $0x00000002, CX
-	JZ           out126
+	JZ           out129
 	VADDPS       Y4, Y1, Y1
 	VBROADCASTSS 348(AX), Y5
 	VMULPS       Y5, Y1, Y1
@@ -1445,10 +1515,10 @@ out125:
 	VADDPS       Y5, Y1, Y1
 	VMOVUPS      Y1, (DX)
 
-out126:
+out129:
 	ADDQ         BX, DX
 	TESTL        $0x00000004, CX
-	JZ           out127
+	JZ           out130
 	VADDPS       Y4, Y2, Y2
 	VBROADCASTSS 352(AX), Y5
 	VMULPS       Y5, Y2, Y2
@@ -1457,10 +1527,10 @@ out126:
 	VADDPS       Y5, Y2, Y2
 	VMOVUPS      Y2, (DX)
 
-out127:
+out130:
 	ADDQ         BX, DX
 	TESTL        $0x00000008, CX
-	JZ           out128
+	JZ           out131
 	VADDPS       Y4, Y3, Y3
 	VBROADCASTSS 356(AX), Y5
 	VMULPS       Y5, Y3, Y3
@@ -1469,10 +1539,10 @@ out127:
 	VADDPS       Y5, Y3, Y3
 	VMOVUPS      Y3, (DX)
 
-out128:
+out131:
 	ADDQ BX, DX
 
-done92:
+done93:
 	VZEROUPPER
 	RET
 
@@ -1484,11 +1554,11 @@ TEXT ·Attend_soften_avx2(SB), NOSPLIT, $0-8
 	MOVQ 32(AX), DX
 	MOVQ AX, BX
 
-row129:
+row132:
 	MOVL         408(BX), SI
 	MOVL         472(BX), DI
 	CMPL         SI, DI
-	JGE          next130
+	JGE          next133
 	DECL         SI
 	VMOVD        SI, X13
 	VMOVD        DI, X14
@@ -1500,7 +1570,7 @@ row129:
 	VMOVAPS      Y10, Y1
 	MOVL         140(AX), SI
 	ADDL         SI, SI
-	JZ           plain131
+	JZ           plain134
 	VMULPS       (DX), Y2, Y3
 	VBROADCASTSS 144(AX), Y8
 	VMULPS       Y8, Y3, Y3
@@ -1909,9 +1979,9 @@ row129:
 	VBLENDVPS    Y11, Y3, Y10, Y3
 	VMOVUPS      Y3, 224(DX)
 	VMAXPS       Y1, Y3, Y1
-	JMP          done132
+	JMP          done135
 
-plain131:
+plain134:
 	VMULPS    (DX), Y2, Y3
 	VMOVDQU   vec_avx2_positions<>+0(SB), Y11
 	VPCMPGTD  Y11, Y14, Y12
@@ -1977,7 +2047,7 @@ plain131:
 	VMOVUPS   Y3, 224(DX)
 	VMAXPS    Y1, Y3, Y1
 
-done132:
+done135:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X4
 	VMAXPS       X4, X0, X0
@@ -2168,11 +2238,11 @@ done132:
 	VADDPS       X4, X0, X0
 	VMOVSS       X0, 344(BX)
 
-next130:
+next133:
 	ADDQ         $0x00000100, DX
 	ADDQ         $0x04, BX
 	DECQ         CX
-	JNZ          row129
+	JNZ          row132
 	MOVQ         56(AX), CX
 	MOVQ         64(AX), DX
 	VPBROADCASTD 120(AX), Y14

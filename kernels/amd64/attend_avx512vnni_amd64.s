@@ -45,8 +45,7 @@ loop2:
 	VFMADD231PS  Z8, Z5, Z1
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	ADDQ         $0x40, R10
-	ADDQ         $0x40, R10
+	SUBQ         $-128, R10
 	ADDQ         $0x04, DX
 	DECQ         R11
 	JNZ          loop2
@@ -272,8 +271,7 @@ loop16:
 	VFMADD231PS  Z12, Z9, Z5
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	ADDQ         $0x40, R11
-	ADDQ         $0x40, R11
+	SUBQ         $-128, R11
 	ADDQ         $0x04, DI
 	DECQ         R12
 	JNZ          loop16
@@ -569,8 +567,7 @@ loop33:
 	VFMADD231PS  Z16, Z13, Z9
 	VFMADD231PS  Z16, Z14, Z10
 	VFMADD231PS  Z16, Z15, Z11
-	ADDQ         $0x40, R11
-	ADDQ         $0x40, R11
+	SUBQ         $-128, R11
 	ADDQ         $0x04, DI
 	DECQ         R12
 	JNZ          loop33
@@ -937,8 +934,7 @@ loop53:
 	VFMADD231PS  Z20, Z17, Z13
 	VFMADD231PS  Z20, Z18, Z14
 	VFMADD231PS  Z20, Z19, Z15
-	ADDQ         $0x40, R13
-	ADDQ         $0x40, R13
+	SUBQ         $-128, R13
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
 	DECQ         R14
@@ -1348,8 +1344,7 @@ loop76:
 	VFMADD231PS.BCST (R9), Z11, Z7
 	VFMADD231PS.BCST (R8)(DX*4), Z10, Z8
 	VFMADD231PS.BCST (R8)(DX*4), Z11, Z9
-	ADDQ             $0x40, R13
-	ADDQ             $0x40, R13
+	SUBQ             $-128, R13
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	DECQ             R14
@@ -1693,8 +1688,7 @@ loop102:
 	VFMADD231PS.BCST (R8)(DX*4), Z13, Z9
 	VFMADD231PS.BCST (R9)(DX*2), Z12, Z10
 	VFMADD231PS.BCST (R9)(DX*2), Z13, Z11
-	ADDQ             $0x40, R13
-	ADDQ             $0x40, R13
+	SUBQ             $-128, R13
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	DECQ             R14
@@ -2080,8 +2074,7 @@ loop131:
 	VFMADD231PS.BCST (R9)(DX*2), Z15, Z11
 	VFMADD231PS.BCST (R10), Z14, Z12
 	VFMADD231PS.BCST (R10), Z15, Z13
-	ADDQ             $0x40, R14
-	ADDQ             $0x40, R14
+	SUBQ             $-128, R14
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
@@ -2509,8 +2502,7 @@ loop163:
 	VFMADD231PS.BCST (R10), Z17, Z13
 	VFMADD231PS.BCST (R9)(DX*4), Z16, Z14
 	VFMADD231PS.BCST (R9)(DX*4), Z17, Z15
-	ADDQ             $0x40, R14
-	ADDQ             $0x40, R14
+	SUBQ             $-128, R14
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
@@ -2928,23 +2920,26 @@ TEXT ·Attend_scores9_avx512vnni(SB), NOSPLIT, $0-8
 	SHRQ $0x04, R11
 
 pass197:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	MOVQ   72(AX), R13
-	MOVQ   BX, R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	LEAQ      (R9)(DI*1), R10
+	MOVQ      72(AX), R13
+	MOVQ      BX, R12
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VCVTPH2PS (R12), Z9
+	DECQ      R13
+	JZ        last199
 
 loop198:
-	VCVTPH2PS        (R12), Z9
+	VCVTPH2PS        128(R12), Z11
 	VFMADD231PS.BCST (R8), Z9, Z0
 	VFMADD231PS.BCST (R8)(DX*1), Z9, Z1
 	VFMADD231PS.BCST (R8)(DX*2), Z9, Z2
@@ -2954,13 +2949,24 @@ loop198:
 	VFMADD231PS.BCST (R10), Z9, Z6
 	VFMADD231PS.BCST (R9)(DX*4), Z9, Z7
 	VFMADD231PS.BCST (R10)(DX*2), Z9, Z8
-	ADDQ             $0x40, R12
-	ADDQ             $0x40, R12
+	SUBQ             $-128, R12
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
+	VMOVAPS          Z11, Z9
 	DECQ             R13
 	JNZ              loop198
+
+last199:
+	VFMADD231PS.BCST (R8), Z9, Z0
+	VFMADD231PS.BCST (R8)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R8)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R9), Z9, Z3
+	VFMADD231PS.BCST (R8)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R9)(DX*2), Z9, Z5
+	VFMADD231PS.BCST (R10), Z9, Z6
+	VFMADD231PS.BCST (R9)(DX*4), Z9, Z7
+	VFMADD231PS.BCST (R10)(DX*2), Z9, Z8
 	VMOVUPS          Z0, (SI)
 	VMOVUPS          Z1, 256(SI)
 	VMOVUPS          Z2, 512(SI)
@@ -2988,10 +2994,10 @@ TEXT ·Attend_weigh9_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ SI, DI
 	ADDQ DI, DI
 
-block199:
+block200:
 	// Masks of the columns of a block.
 	CMPQ    SI, $0x00
-	JLE     done201
+	JLE     done202
 	MOVQ    $-1, R8
 	MOVQ    $0x00000040, R9
 	CMPQ    SI, R9
@@ -3016,69 +3022,73 @@ block199:
 	ADDQ    CX, R10
 	MOVQ    96(AX), R11
 	CMPQ    R8, R11
-	JGE     after203
+	JGE     after204
 
-ragged202:
+ragged203:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z9
 	TESTL            $0x00000001, R12
-	JZ               off204
+	JZ               off205
 	VFMADD231PS.BCST (R9), Z9, Z0
 
-off204:
+off205:
 	TESTL            $0x00000002, R12
-	JZ               off205
+	JZ               off206
 	VFMADD231PS.BCST 256(R9), Z9, Z1
 
-off205:
+off206:
 	TESTL            $0x00000004, R12
-	JZ               off206
+	JZ               off207
 	VFMADD231PS.BCST 512(R9), Z9, Z2
 
-off206:
+off207:
 	TESTL            $0x00000008, R12
-	JZ               off207
+	JZ               off208
 	VFMADD231PS.BCST 768(R9), Z9, Z3
 
-off207:
+off208:
 	TESTL            $0x00000010, R12
-	JZ               off208
+	JZ               off209
 	VFMADD231PS.BCST 1024(R9), Z9, Z4
 
-off208:
+off209:
 	TESTL            $0x00000020, R12
-	JZ               off209
+	JZ               off210
 	VFMADD231PS.BCST 1280(R9), Z9, Z5
 
-off209:
+off210:
 	TESTL            $0x00000040, R12
-	JZ               off210
+	JZ               off211
 	VFMADD231PS.BCST 1536(R9), Z9, Z6
 
-off210:
+off211:
 	TESTL            $0x00000080, R12
-	JZ               off211
+	JZ               off212
 	VFMADD231PS.BCST 1792(R9), Z9, Z7
 
-off211:
+off212:
 	TESTL            $0x00000100, R12
-	JZ               off212
+	JZ               off213
 	VFMADD231PS.BCST 2048(R9), Z9, Z8
 
-off212:
+off213:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged202
+	JL   ragged203
 
-after203:
-	MOVQ 104(AX), R11
-	CMPQ R8, R11
-	JGE  rest214
+after204:
+	MOVQ        104(AX), R11
+	CMPQ        R8, R11
+	JGE         rest215
+	VCVTPH2PS.Z (R10), K1, Z9
+	DECQ        R11
+	CMPQ        R8, R11
+	JGE         last216
 
-common213:
-	VCVTPH2PS.Z      (R10), K1, Z9
+common214:
+	VCVTPH2PS.Z      (R10)(DI*1), K1, Z11
 	VFMADD231PS.BCST (R9), Z9, Z0
 	VFMADD231PS.BCST 256(R9), Z9, Z1
 	VFMADD231PS.BCST 512(R9), Z9, Z2
@@ -3091,75 +3101,90 @@ common213:
 	ADDQ             DI, R10
 	ADDQ             $0x04, R9
 	INCQ             R8
+	VMOVAPS          Z11, Z9
 	CMPQ             R8, R11
-	JL               common213
+	JL               common214
 
-rest214:
+last216:
+	VFMADD231PS.BCST (R9), Z9, Z0
+	VFMADD231PS.BCST 256(R9), Z9, Z1
+	VFMADD231PS.BCST 512(R9), Z9, Z2
+	VFMADD231PS.BCST 768(R9), Z9, Z3
+	VFMADD231PS.BCST 1024(R9), Z9, Z4
+	VFMADD231PS.BCST 1280(R9), Z9, Z5
+	VFMADD231PS.BCST 1536(R9), Z9, Z6
+	VFMADD231PS.BCST 1792(R9), Z9, Z7
+	VFMADD231PS.BCST 2048(R9), Z9, Z8
+	ADDQ             DI, R10
+	ADDQ             $0x04, R9
+	INCQ             R8
+
+rest215:
 	MOVQ 112(AX), R11
 	CMPQ R8, R11
-	JGE  after216
+	JGE  after218
 
-ragged215:
+ragged217:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z9
 	TESTL            $0x00000001, R12
-	JZ               off217
+	JZ               off219
 	VFMADD231PS.BCST (R9), Z9, Z0
 
-off217:
+off219:
 	TESTL            $0x00000002, R12
-	JZ               off218
+	JZ               off220
 	VFMADD231PS.BCST 256(R9), Z9, Z1
 
-off218:
+off220:
 	TESTL            $0x00000004, R12
-	JZ               off219
+	JZ               off221
 	VFMADD231PS.BCST 512(R9), Z9, Z2
 
-off219:
+off221:
 	TESTL            $0x00000008, R12
-	JZ               off220
+	JZ               off222
 	VFMADD231PS.BCST 768(R9), Z9, Z3
 
-off220:
+off222:
 	TESTL            $0x00000010, R12
-	JZ               off221
+	JZ               off223
 	VFMADD231PS.BCST 1024(R9), Z9, Z4
 
-off221:
+off223:
 	TESTL            $0x00000020, R12
-	JZ               off222
+	JZ               off224
 	VFMADD231PS.BCST 1280(R9), Z9, Z5
 
-off222:
+off224:
 	TESTL            $0x00000040, R12
-	JZ               off223
+	JZ               off225
 	VFMADD231PS.BCST 1536(R9), Z9, Z6
 
-off223:
+off225:
 	TESTL            $0x00000080, R12
-	JZ               off224
+	JZ               off226
 	VFMADD231PS.BCST 1792(R9), Z9, Z7
 
-off224:
+off226:
 	TESTL            $0x00000100, R12
-	JZ               off225
+	JZ               off227
 	VFMADD231PS.BCST 2048(R9), Z9, Z8
 
-off225:
+off227:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged215
+	JL   ragged217
 
-after216:
+after218:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R9
 	MOVQ         DX, R8
 	VPXORD       Z9, Z9, Z9
 	TESTL        $0x00000001, R9
-	JZ           out226
+	JZ           out228
 	VADDPS       Z9, Z0, Z0
 	VBROADCASTSS 344(AX), Z10
 	VMULPS       Z10, Z0, Z0
@@ -3168,10 +3193,10 @@ after216:
 	VADDPS       Z10, Z0, Z0
 	VMOVUPS      Z0, K1, (R8)
 
-out226:
+out228:
 	ADDQ         BX, R8
 	TESTL        $0x00000002, R9
-	JZ           out227
+	JZ           out229
 	VADDPS       Z9, Z1, Z1
 	VBROADCASTSS 348(AX), Z10
 	VMULPS       Z10, Z1, Z1
@@ -3180,10 +3205,10 @@ out226:
 	VADDPS       Z10, Z1, Z1
 	VMOVUPS      Z1, K1, (R8)
 
-out227:
+out229:
 	ADDQ         BX, R8
 	TESTL        $0x00000004, R9
-	JZ           out228
+	JZ           out230
 	VADDPS       Z9, Z2, Z2
 	VBROADCASTSS 352(AX), Z10
 	VMULPS       Z10, Z2, Z2
@@ -3192,10 +3217,10 @@ out227:
 	VADDPS       Z10, Z2, Z2
 	VMOVUPS      Z2, K1, (R8)
 
-out228:
+out230:
 	ADDQ         BX, R8
 	TESTL        $0x00000008, R9
-	JZ           out229
+	JZ           out231
 	VADDPS       Z9, Z3, Z3
 	VBROADCASTSS 356(AX), Z10
 	VMULPS       Z10, Z3, Z3
@@ -3204,10 +3229,10 @@ out228:
 	VADDPS       Z10, Z3, Z3
 	VMOVUPS      Z3, K1, (R8)
 
-out229:
+out231:
 	ADDQ         BX, R8
 	TESTL        $0x00000010, R9
-	JZ           out230
+	JZ           out232
 	VADDPS       Z9, Z4, Z4
 	VBROADCASTSS 360(AX), Z10
 	VMULPS       Z10, Z4, Z4
@@ -3216,10 +3241,10 @@ out229:
 	VADDPS       Z10, Z4, Z4
 	VMOVUPS      Z4, K1, (R8)
 
-out230:
+out232:
 	ADDQ         BX, R8
 	TESTL        $0x00000020, R9
-	JZ           out231
+	JZ           out233
 	VADDPS       Z9, Z5, Z5
 	VBROADCASTSS 364(AX), Z10
 	VMULPS       Z10, Z5, Z5
@@ -3228,10 +3253,10 @@ out230:
 	VADDPS       Z10, Z5, Z5
 	VMOVUPS      Z5, K1, (R8)
 
-out231:
+out233:
 	ADDQ         BX, R8
 	TESTL        $0x00000040, R9
-	JZ           out232
+	JZ           out234
 	VADDPS       Z9, Z6, Z6
 	VBROADCASTSS 368(AX), Z10
 	VMULPS       Z10, Z6, Z6
@@ -3240,10 +3265,10 @@ out231:
 	VADDPS       Z10, Z6, Z6
 	VMOVUPS      Z6, K1, (R8)
 
-out232:
+out234:
 	ADDQ         BX, R8
 	TESTL        $0x00000080, R9
-	JZ           out233
+	JZ           out235
 	VADDPS       Z9, Z7, Z7
 	VBROADCASTSS 372(AX), Z10
 	VMULPS       Z10, Z7, Z7
@@ -3252,10 +3277,10 @@ out232:
 	VADDPS       Z10, Z7, Z7
 	VMOVUPS      Z7, K1, (R8)
 
-out233:
+out235:
 	ADDQ         BX, R8
 	TESTL        $0x00000100, R9
-	JZ           out234
+	JZ           out236
 	VADDPS       Z9, Z8, Z8
 	VBROADCASTSS 376(AX), Z10
 	VMULPS       Z10, Z8, Z8
@@ -3264,14 +3289,14 @@ out233:
 	VADDPS       Z10, Z8, Z8
 	VMOVUPS      Z8, K1, (R8)
 
-out234:
+out236:
 	ADDQ BX, R8
 	ADDQ $0x20, CX
 	SUBQ $-64, DX
 	SUBQ $0x10, SI
-	JMP  block199
+	JMP  block200
 
-done201:
+done202:
 	VZEROUPPER
 	RET
 
@@ -3290,26 +3315,29 @@ TEXT ·Attend_scores10_avx512vnni(SB), NOSPLIT, $0-8
 	ADDQ $0x0000000f, R12
 	SHRQ $0x04, R12
 
-pass235:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), R11
-	MOVQ   72(AX), R14
-	MOVQ   BX, R13
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
+pass237:
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	LEAQ      (R9)(DI*1), R10
+	LEAQ      (R10)(DI*1), R11
+	MOVQ      72(AX), R14
+	MOVQ      BX, R13
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VCVTPH2PS (R13), Z10
+	DECQ      R14
+	JZ        last239
 
-loop236:
-	VCVTPH2PS        (R13), Z10
+loop238:
+	VCVTPH2PS        128(R13), Z12
 	VFMADD231PS.BCST (R8), Z10, Z0
 	VFMADD231PS.BCST (R8)(DX*1), Z10, Z1
 	VFMADD231PS.BCST (R8)(DX*2), Z10, Z2
@@ -3320,14 +3348,26 @@ loop236:
 	VFMADD231PS.BCST (R9)(DX*4), Z10, Z7
 	VFMADD231PS.BCST (R10)(DX*2), Z10, Z8
 	VFMADD231PS.BCST (R11), Z10, Z9
-	ADDQ             $0x40, R13
-	ADDQ             $0x40, R13
+	SUBQ             $-128, R13
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	ADDQ             $0x04, R11
+	VMOVAPS          Z12, Z10
 	DECQ             R14
-	JNZ              loop236
+	JNZ              loop238
+
+last239:
+	VFMADD231PS.BCST (R8), Z10, Z0
+	VFMADD231PS.BCST (R8)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R8)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R9), Z10, Z3
+	VFMADD231PS.BCST (R8)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R9)(DX*2), Z10, Z5
+	VFMADD231PS.BCST (R10), Z10, Z6
+	VFMADD231PS.BCST (R9)(DX*4), Z10, Z7
+	VFMADD231PS.BCST (R10)(DX*2), Z10, Z8
+	VFMADD231PS.BCST (R11), Z10, Z9
 	VMOVUPS          Z0, (SI)
 	VMOVUPS          Z1, 256(SI)
 	VMOVUPS          Z2, 512(SI)
@@ -3341,7 +3381,7 @@ loop236:
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, BX
 	DECQ             R12
-	JNZ              pass235
+	JNZ              pass237
 	VZEROUPPER
 	RET
 
@@ -3356,10 +3396,10 @@ TEXT ·Attend_weigh10_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ SI, DI
 	ADDQ DI, DI
 
-block237:
+block240:
 	// Masks of the columns of a block.
 	CMPQ    SI, $0x00
-	JLE     done239
+	JLE     done242
 	MOVQ    $-1, R8
 	MOVQ    $0x00000040, R9
 	CMPQ    SI, R9
@@ -3385,74 +3425,78 @@ block237:
 	ADDQ    CX, R10
 	MOVQ    96(AX), R11
 	CMPQ    R8, R11
-	JGE     after241
+	JGE     after244
 
-ragged240:
+ragged243:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z10
 	TESTL            $0x00000001, R12
-	JZ               off242
+	JZ               off245
 	VFMADD231PS.BCST (R9), Z10, Z0
 
-off242:
+off245:
 	TESTL            $0x00000002, R12
-	JZ               off243
+	JZ               off246
 	VFMADD231PS.BCST 256(R9), Z10, Z1
 
-off243:
+off246:
 	TESTL            $0x00000004, R12
-	JZ               off244
+	JZ               off247
 	VFMADD231PS.BCST 512(R9), Z10, Z2
 
-off244:
+off247:
 	TESTL            $0x00000008, R12
-	JZ               off245
+	JZ               off248
 	VFMADD231PS.BCST 768(R9), Z10, Z3
 
-off245:
+off248:
 	TESTL            $0x00000010, R12
-	JZ               off246
+	JZ               off249
 	VFMADD231PS.BCST 1024(R9), Z10, Z4
 
-off246:
+off249:
 	TESTL            $0x00000020, R12
-	JZ               off247
+	JZ               off250
 	VFMADD231PS.BCST 1280(R9), Z10, Z5
 
-off247:
+off250:
 	TESTL            $0x00000040, R12
-	JZ               off248
+	JZ               off251
 	VFMADD231PS.BCST 1536(R9), Z10, Z6
 
-off248:
+off251:
 	TESTL            $0x00000080, R12
-	JZ               off249
+	JZ               off252
 	VFMADD231PS.BCST 1792(R9), Z10, Z7
 
-off249:
+off252:
 	TESTL            $0x00000100, R12
-	JZ               off250
+	JZ               off253
 	VFMADD231PS.BCST 2048(R9), Z10, Z8
 
-off250:
+off253:
 	TESTL            $0x00000200, R12
-	JZ               off251
+	JZ               off254
 	VFMADD231PS.BCST 2304(R9), Z10, Z9
 
-off251:
+off254:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged240
+	JL   ragged243
 
-after241:
-	MOVQ 104(AX), R11
-	CMPQ R8, R11
-	JGE  rest253
+after244:
+	MOVQ        104(AX), R11
+	CMPQ        R8, R11
+	JGE         rest256
+	VCVTPH2PS.Z (R10), K1, Z10
+	DECQ        R11
+	CMPQ        R8, R11
+	JGE         last257
 
-common252:
-	VCVTPH2PS.Z      (R10), K1, Z10
+common255:
+	VCVTPH2PS.Z      (R10)(DI*1), K1, Z12
 	VFMADD231PS.BCST (R9), Z10, Z0
 	VFMADD231PS.BCST 256(R9), Z10, Z1
 	VFMADD231PS.BCST 512(R9), Z10, Z2
@@ -3466,80 +3510,96 @@ common252:
 	ADDQ             DI, R10
 	ADDQ             $0x04, R9
 	INCQ             R8
+	VMOVAPS          Z12, Z10
 	CMPQ             R8, R11
-	JL               common252
+	JL               common255
 
-rest253:
+last257:
+	VFMADD231PS.BCST (R9), Z10, Z0
+	VFMADD231PS.BCST 256(R9), Z10, Z1
+	VFMADD231PS.BCST 512(R9), Z10, Z2
+	VFMADD231PS.BCST 768(R9), Z10, Z3
+	VFMADD231PS.BCST 1024(R9), Z10, Z4
+	VFMADD231PS.BCST 1280(R9), Z10, Z5
+	VFMADD231PS.BCST 1536(R9), Z10, Z6
+	VFMADD231PS.BCST 1792(R9), Z10, Z7
+	VFMADD231PS.BCST 2048(R9), Z10, Z8
+	VFMADD231PS.BCST 2304(R9), Z10, Z9
+	ADDQ             DI, R10
+	ADDQ             $0x04, R9
+	INCQ             R8
+
+rest256:
 	MOVQ 112(AX), R11
 	CMPQ R8, R11
-	JGE  after255
+	JGE  after259
 
-ragged254:
+ragged258:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z10
 	TESTL            $0x00000001, R12
-	JZ               off256
+	JZ               off260
 	VFMADD231PS.BCST (R9), Z10, Z0
 
-off256:
+off260:
 	TESTL            $0x00000002, R12
-	JZ               off257
+	JZ               off261
 	VFMADD231PS.BCST 256(R9), Z10, Z1
 
-off257:
+off261:
 	TESTL            $0x00000004, R12
-	JZ               off258
+	JZ               off262
 	VFMADD231PS.BCST 512(R9), Z10, Z2
 
-off258:
+off262:
 	TESTL            $0x00000008, R12
-	JZ               off259
+	JZ               off263
 	VFMADD231PS.BCST 768(R9), Z10, Z3
 
-off259:
+off263:
 	TESTL            $0x00000010, R12
-	JZ               off260
+	JZ               off264
 	VFMADD231PS.BCST 1024(R9), Z10, Z4
 
-off260:
+off264:
 	TESTL            $0x00000020, R12
-	JZ               off261
+	JZ               off265
 	VFMADD231PS.BCST 1280(R9), Z10, Z5
 
-off261:
+off265:
 	TESTL            $0x00000040, R12
-	JZ               off262
+	JZ               off266
 	VFMADD231PS.BCST 1536(R9), Z10, Z6
 
-off262:
+off266:
 	TESTL            $0x00000080, R12
-	JZ               off263
+	JZ               off267
 	VFMADD231PS.BCST 1792(R9), Z10, Z7
 
-off263:
+off267:
 	TESTL            $0x00000100, R12
-	JZ               off264
+	JZ               off268
 	VFMADD231PS.BCST 2048(R9), Z10, Z8
 
-off264:
+off268:
 	TESTL            $0x00000200, R12
-	JZ               off265
+	JZ               off269
 	VFMADD231PS.BCST 2304(R9), Z10, Z9
 
-off265:
+off269:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged254
+	JL   ragged258
 
-after255:
+after259:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R9
 	MOVQ         DX, R8
 	VPXORD       Z10, Z10, Z10
 	TESTL        $0x00000001, R9
-	JZ           out266
+	JZ           out270
 	VADDPS       Z10, Z0, Z0
 	VBROADCASTSS 344(AX), Z11
 	VMULPS       Z11, Z0, Z0
@@ -3548,10 +3608,10 @@ after255:
 	VADDPS       Z11, Z0, Z0
 	VMOVUPS      Z0, K1, (R8)
 
-out266:
+out270:
 	ADDQ         BX, R8
 	TESTL        $0x00000002, R9
-	JZ           out267
+	JZ           out271
 	VADDPS       Z10, Z1, Z1
 	VBROADCASTSS 348(AX), Z11
 	VMULPS       Z11, Z1, Z1
@@ -3560,10 +3620,10 @@ out266:
 	VADDPS       Z11, Z1, Z1
 	VMOVUPS      Z1, K1, (R8)
 
-out267:
+out271:
 	ADDQ         BX, R8
 	TESTL        $0x00000004, R9
-	JZ           out268
+	JZ           out272
 	VADDPS       Z10, Z2, Z2
 	VBROADCASTSS 352(AX), Z11
 	VMULPS       Z11, Z2, Z2
@@ -3572,10 +3632,10 @@ out267:
 	VADDPS       Z11, Z2, Z2
 	VMOVUPS      Z2, K1, (R8)
 
-out268:
+out272:
 	ADDQ         BX, R8
 	TESTL        $0x00000008, R9
-	JZ           out269
+	JZ           out273
 	VADDPS       Z10, Z3, Z3
 	VBROADCASTSS 356(AX), Z11
 	VMULPS       Z11, Z3, Z3
@@ -3584,10 +3644,10 @@ out268:
 	VADDPS       Z11, Z3, Z3
 	VMOVUPS      Z3, K1, (R8)
 
-out269:
+out273:
 	ADDQ         BX, R8
 	TESTL        $0x00000010, R9
-	JZ           out270
+	JZ           out274
 	VADDPS       Z10, Z4, Z4
 	VBROADCASTSS 360(AX), Z11
 	VMULPS       Z11, Z4, Z4
@@ -3596,10 +3656,10 @@ out269:
 	VADDPS       Z11, Z4, Z4
 	VMOVUPS      Z4, K1, (R8)
 
-out270:
+out274:
 	ADDQ         BX, R8
 	TESTL        $0x00000020, R9
-	JZ           out271
+	JZ           out275
 	VADDPS       Z10, Z5, Z5
 	VBROADCASTSS 364(AX), Z11
 	VMULPS       Z11, Z5, Z5
@@ -3608,10 +3668,10 @@ out270:
 	VADDPS       Z11, Z5, Z5
 	VMOVUPS      Z5, K1, (R8)
 
-out271:
+out275:
 	ADDQ         BX, R8
 	TESTL        $0x00000040, R9
-	JZ           out272
+	JZ           out276
 	VADDPS       Z10, Z6, Z6
 	VBROADCASTSS 368(AX), Z11
 	VMULPS       Z11, Z6, Z6
@@ -3620,10 +3680,10 @@ out271:
 	VADDPS       Z11, Z6, Z6
 	VMOVUPS      Z6, K1, (R8)
 
-out272:
+out276:
 	ADDQ         BX, R8
 	TESTL        $0x00000080, R9
-	JZ           out273
+	JZ           out277
 	VADDPS       Z10, Z7, Z7
 	VBROADCASTSS 372(AX), Z11
 	VMULPS       Z11, Z7, Z7
@@ -3632,10 +3692,10 @@ out272:
 	VADDPS       Z11, Z7, Z7
 	VMOVUPS      Z7, K1, (R8)
 
-out273:
+out277:
 	ADDQ         BX, R8
 	TESTL        $0x00000100, R9
-	JZ           out274
+	JZ           out278
 	VADDPS       Z10, Z8, Z8
 	VBROADCASTSS 376(AX), Z11
 	VMULPS       Z11, Z8, Z8
@@ -3644,10 +3704,10 @@ out273:
 	VADDPS       Z11, Z8, Z8
 	VMOVUPS      Z8, K1, (R8)
 
-out274:
+out278:
 	ADDQ         BX, R8
 	TESTL        $0x00000200, R9
-	JZ           out275
+	JZ           out279
 	VADDPS       Z10, Z9, Z9
 	VBROADCASTSS 380(AX), Z11
 	VMULPS       Z11, Z9, Z9
@@ -3656,14 +3716,14 @@ out274:
 	VADDPS       Z11, Z9, Z9
 	VMOVUPS      Z9, K1, (R8)
 
-out275:
+out279:
 	ADDQ BX, R8
 	ADDQ $0x20, CX
 	SUBQ $-64, DX
 	SUBQ $0x10, SI
-	JMP  block237
+	JMP  block240
 
-done239:
+done242:
 	VZEROUPPER
 	RET
 
@@ -3682,27 +3742,30 @@ TEXT ·Attend_scores11_avx512vnni(SB), NOSPLIT, $0-8
 	ADDQ $0x0000000f, R12
 	SHRQ $0x04, R12
 
-pass276:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), R11
-	MOVQ   72(AX), R14
-	MOVQ   BX, R13
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
+pass280:
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	LEAQ      (R9)(DI*1), R10
+	LEAQ      (R10)(DI*1), R11
+	MOVQ      72(AX), R14
+	MOVQ      BX, R13
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VCVTPH2PS (R13), Z11
+	DECQ      R14
+	JZ        last282
 
-loop277:
-	VCVTPH2PS        (R13), Z11
+loop281:
+	VCVTPH2PS        128(R13), Z13
 	VFMADD231PS.BCST (R8), Z11, Z0
 	VFMADD231PS.BCST (R8)(DX*1), Z11, Z1
 	VFMADD231PS.BCST (R8)(DX*2), Z11, Z2
@@ -3714,14 +3777,27 @@ loop277:
 	VFMADD231PS.BCST (R10)(DX*2), Z11, Z8
 	VFMADD231PS.BCST (R11), Z11, Z9
 	VFMADD231PS.BCST (R10)(DX*4), Z11, Z10
-	ADDQ             $0x40, R13
-	ADDQ             $0x40, R13
+	SUBQ             $-128, R13
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	ADDQ             $0x04, R11
+	VMOVAPS          Z13, Z11
 	DECQ             R14
-	JNZ              loop277
+	JNZ              loop281
+
+last282:
+	VFMADD231PS.BCST (R8), Z11, Z0
+	VFMADD231PS.BCST (R8)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R8)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R9), Z11, Z3
+	VFMADD231PS.BCST (R8)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R9)(DX*2), Z11, Z5
+	VFMADD231PS.BCST (R10), Z11, Z6
+	VFMADD231PS.BCST (R9)(DX*4), Z11, Z7
+	VFMADD231PS.BCST (R10)(DX*2), Z11, Z8
+	VFMADD231PS.BCST (R11), Z11, Z9
+	VFMADD231PS.BCST (R10)(DX*4), Z11, Z10
 	VMOVUPS          Z0, (SI)
 	VMOVUPS          Z1, 256(SI)
 	VMOVUPS          Z2, 512(SI)
@@ -3736,7 +3812,7 @@ loop277:
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, BX
 	DECQ             R12
-	JNZ              pass276
+	JNZ              pass280
 	VZEROUPPER
 	RET
 
@@ -3751,10 +3827,10 @@ TEXT ·Attend_weigh11_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ SI, DI
 	ADDQ DI, DI
 
-block278:
+block283:
 	// Masks of the columns of a block.
 	CMPQ    SI, $0x00
-	JLE     done280
+	JLE     done285
 	MOVQ    $-1, R8
 	MOVQ    $0x00000040, R9
 	CMPQ    SI, R9
@@ -3781,79 +3857,83 @@ block278:
 	ADDQ    CX, R10
 	MOVQ    96(AX), R11
 	CMPQ    R8, R11
-	JGE     after282
+	JGE     after287
 
-ragged281:
+ragged286:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z11
 	TESTL            $0x00000001, R12
-	JZ               off283
+	JZ               off288
 	VFMADD231PS.BCST (R9), Z11, Z0
 
-off283:
+off288:
 	TESTL            $0x00000002, R12
-	JZ               off284
+	JZ               off289
 	VFMADD231PS.BCST 256(R9), Z11, Z1
 
-off284:
+off289:
 	TESTL            $0x00000004, R12
-	JZ               off285
+	JZ               off290
 	VFMADD231PS.BCST 512(R9), Z11, Z2
 
-off285:
+off290:
 	TESTL            $0x00000008, R12
-	JZ               off286
+	JZ               off291
 	VFMADD231PS.BCST 768(R9), Z11, Z3
 
-off286:
+off291:
 	TESTL            $0x00000010, R12
-	JZ               off287
+	JZ               off292
 	VFMADD231PS.BCST 1024(R9), Z11, Z4
 
-off287:
+off292:
 	TESTL            $0x00000020, R12
-	JZ               off288
+	JZ               off293
 	VFMADD231PS.BCST 1280(R9), Z11, Z5
 
-off288:
+off293:
 	TESTL            $0x00000040, R12
-	JZ               off289
+	JZ               off294
 	VFMADD231PS.BCST 1536(R9), Z11, Z6
 
-off289:
+off294:
 	TESTL            $0x00000080, R12
-	JZ               off290
+	JZ               off295
 	VFMADD231PS.BCST 1792(R9), Z11, Z7
 
-off290:
+off295:
 	TESTL            $0x00000100, R12
-	JZ               off291
+	JZ               off296
 	VFMADD231PS.BCST 2048(R9), Z11, Z8
 
-off291:
+off296:
 	TESTL            $0x00000200, R12
-	JZ               off292
+	JZ               off297
 	VFMADD231PS.BCST 2304(R9), Z11, Z9
 
-off292:
+off297:
 	TESTL            $0x00000400, R12
-	JZ               off293
+	JZ               off298
 	VFMADD231PS.BCST 2560(R9), Z11, Z10
 
-off293:
+off298:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged281
+	JL   ragged286
 
-after282:
-	MOVQ 104(AX), R11
-	CMPQ R8, R11
-	JGE  rest295
+after287:
+	MOVQ        104(AX), R11
+	CMPQ        R8, R11
+	JGE         rest300
+	VCVTPH2PS.Z (R10), K1, Z11
+	DECQ        R11
+	CMPQ        R8, R11
+	JGE         last301
 
-common294:
-	VCVTPH2PS.Z      (R10), K1, Z11
+common299:
+	VCVTPH2PS.Z      (R10)(DI*1), K1, Z13
 	VFMADD231PS.BCST (R9), Z11, Z0
 	VFMADD231PS.BCST 256(R9), Z11, Z1
 	VFMADD231PS.BCST 512(R9), Z11, Z2
@@ -3868,85 +3948,102 @@ common294:
 	ADDQ             DI, R10
 	ADDQ             $0x04, R9
 	INCQ             R8
+	VMOVAPS          Z13, Z11
 	CMPQ             R8, R11
-	JL               common294
+	JL               common299
 
-rest295:
+last301:
+	VFMADD231PS.BCST (R9), Z11, Z0
+	VFMADD231PS.BCST 256(R9), Z11, Z1
+	VFMADD231PS.BCST 512(R9), Z11, Z2
+	VFMADD231PS.BCST 768(R9), Z11, Z3
+	VFMADD231PS.BCST 1024(R9), Z11, Z4
+	VFMADD231PS.BCST 1280(R9), Z11, Z5
+	VFMADD231PS.BCST 1536(R9), Z11, Z6
+	VFMADD231PS.BCST 1792(R9), Z11, Z7
+	VFMADD231PS.BCST 2048(R9), Z11, Z8
+	VFMADD231PS.BCST 2304(R9), Z11, Z9
+	VFMADD231PS.BCST 2560(R9), Z11, Z10
+	ADDQ             DI, R10
+	ADDQ             $0x04, R9
+	INCQ             R8
+
+rest300:
 	MOVQ 112(AX), R11
 	CMPQ R8, R11
-	JGE  after297
+	JGE  after303
 
-ragged296:
+ragged302:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z11
 	TESTL            $0x00000001, R12
-	JZ               off298
+	JZ               off304
 	VFMADD231PS.BCST (R9), Z11, Z0
 
-off298:
+off304:
 	TESTL            $0x00000002, R12
-	JZ               off299
+	JZ               off305
 	VFMADD231PS.BCST 256(R9), Z11, Z1
 
-off299:
+off305:
 	TESTL            $0x00000004, R12
-	JZ               off300
+	JZ               off306
 	VFMADD231PS.BCST 512(R9), Z11, Z2
 
-off300:
+off306:
 	TESTL            $0x00000008, R12
-	JZ               off301
+	JZ               off307
 	VFMADD231PS.BCST 768(R9), Z11, Z3
 
-off301:
+off307:
 	TESTL            $0x00000010, R12
-	JZ               off302
+	JZ               off308
 	VFMADD231PS.BCST 1024(R9), Z11, Z4
 
-off302:
+off308:
 	TESTL            $0x00000020, R12
-	JZ               off303
+	JZ               off309
 	VFMADD231PS.BCST 1280(R9), Z11, Z5
 
-off303:
+off309:
 	TESTL            $0x00000040, R12
-	JZ               off304
+	JZ               off310
 	VFMADD231PS.BCST 1536(R9), Z11, Z6
 
-off304:
+off310:
 	TESTL            $0x00000080, R12
-	JZ               off305
+	JZ               off311
 	VFMADD231PS.BCST 1792(R9), Z11, Z7
 
-off305:
+off311:
 	TESTL            $0x00000100, R12
-	JZ               off306
+	JZ               off312
 	VFMADD231PS.BCST 2048(R9), Z11, Z8
 
-off306:
+off312:
 	TESTL            $0x00000200, R12
-	JZ               off307
+	JZ               off313
 	VFMADD231PS.BCST 2304(R9), Z11, Z9
 
-off307:
+off313:
 	TESTL            $0x00000400, R12
-	JZ               off308
+	JZ               off314
 	VFMADD231PS.BCST 2560(R9), Z11, Z10
 
-off308:
+off314:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged296
+	JL   ragged302
 
-after297:
+after303:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R9
 	MOVQ         DX, R8
 	VPXORD       Z11, Z11, Z11
 	TESTL        $0x00000001, R9
-	JZ           out309
+	JZ           out315
 	VADDPS       Z11, Z0, Z0
 	VBROADCASTSS 344(AX), Z12
 	VMULPS       Z12, Z0, Z0
@@ -3955,10 +4052,10 @@ after297:
 	VADDPS       Z12, Z0, Z0
 	VMOVUPS      Z0, K1, (R8)
 
-out309:
+out315:
 	ADDQ         BX, R8
 	TESTL        $0x00000002, R9
-	JZ           out310
+	JZ           out316
 	VADDPS       Z11, Z1, Z1
 	VBROADCASTSS 348(AX), Z12
 	VMULPS       Z12, Z1, Z1
@@ -3967,10 +4064,10 @@ out309:
 	VADDPS       Z12, Z1, Z1
 	VMOVUPS      Z1, K1, (R8)
 
-out310:
+out316:
 	ADDQ         BX, R8
 	TESTL        $0x00000004, R9
-	JZ           out311
+	JZ           out317
 	VADDPS       Z11, Z2, Z2
 	VBROADCASTSS 352(AX), Z12
 	VMULPS       Z12, Z2, Z2
@@ -3979,10 +4076,10 @@ out310:
 	VADDPS       Z12, Z2, Z2
 	VMOVUPS      Z2, K1, (R8)
 
-out311:
+out317:
 	ADDQ         BX, R8
 	TESTL        $0x00000008, R9
-	JZ           out312
+	JZ           out318
 	VADDPS       Z11, Z3, Z3
 	VBROADCASTSS 356(AX), Z12
 	VMULPS       Z12, Z3, Z3
@@ -3991,10 +4088,10 @@ out311:
 	VADDPS       Z12, Z3, Z3
 	VMOVUPS      Z3, K1, (R8)
 
-out312:
+out318:
 	ADDQ         BX, R8
 	TESTL        $0x00000010, R9
-	JZ           out313
+	JZ           out319
 	VADDPS       Z11, Z4, Z4
 	VBROADCASTSS 360(AX), Z12
 	VMULPS       Z12, Z4, Z4
@@ -4003,10 +4100,10 @@ out312:
 	VADDPS       Z12, Z4, Z4
 	VMOVUPS      Z4, K1, (R8)
 
-out313:
+out319:
 	ADDQ         BX, R8
 	TESTL        $0x00000020, R9
-	JZ           out314
+	JZ           out320
 	VADDPS       Z11, Z5, Z5
 	VBROADCASTSS 364(AX), Z12
 	VMULPS       Z12, Z5, Z5
@@ -4015,10 +4112,10 @@ out313:
 	VADDPS       Z12, Z5, Z5
 	VMOVUPS      Z5, K1, (R8)
 
-out314:
+out320:
 	ADDQ         BX, R8
 	TESTL        $0x00000040, R9
-	JZ           out315
+	JZ           out321
 	VADDPS       Z11, Z6, Z6
 	VBROADCASTSS 368(AX), Z12
 	VMULPS       Z12, Z6, Z6
@@ -4027,10 +4124,10 @@ out314:
 	VADDPS       Z12, Z6, Z6
 	VMOVUPS      Z6, K1, (R8)
 
-out315:
+out321:
 	ADDQ         BX, R8
 	TESTL        $0x00000080, R9
-	JZ           out316
+	JZ           out322
 	VADDPS       Z11, Z7, Z7
 	VBROADCASTSS 372(AX), Z12
 	VMULPS       Z12, Z7, Z7
@@ -4039,10 +4136,10 @@ out315:
 	VADDPS       Z12, Z7, Z7
 	VMOVUPS      Z7, K1, (R8)
 
-out316:
+out322:
 	ADDQ         BX, R8
 	TESTL        $0x00000100, R9
-	JZ           out317
+	JZ           out323
 	VADDPS       Z11, Z8, Z8
 	VBROADCASTSS 376(AX), Z12
 	VMULPS       Z12, Z8, Z8
@@ -4051,10 +4148,10 @@ out316:
 	VADDPS       Z12, Z8, Z8
 	VMOVUPS      Z8, K1, (R8)
 
-out317:
+out323:
 	ADDQ         BX, R8
 	TESTL        $0x00000200, R9
-	JZ           out318
+	JZ           out324
 	VADDPS       Z11, Z9, Z9
 	VBROADCASTSS 380(AX), Z12
 	VMULPS       Z12, Z9, Z9
@@ -4063,10 +4160,10 @@ out317:
 	VADDPS       Z12, Z9, Z9
 	VMOVUPS      Z9, K1, (R8)
 
-out318:
+out324:
 	ADDQ         BX, R8
 	TESTL        $0x00000400, R9
-	JZ           out319
+	JZ           out325
 	VADDPS       Z11, Z10, Z10
 	VBROADCASTSS 384(AX), Z12
 	VMULPS       Z12, Z10, Z10
@@ -4075,14 +4172,14 @@ out318:
 	VADDPS       Z12, Z10, Z10
 	VMOVUPS      Z10, K1, (R8)
 
-out319:
+out325:
 	ADDQ BX, R8
 	ADDQ $0x20, CX
 	SUBQ $-64, DX
 	SUBQ $0x10, SI
-	JMP  block278
+	JMP  block283
 
-done280:
+done285:
 	VZEROUPPER
 	RET
 
@@ -4101,28 +4198,31 @@ TEXT ·Attend_scores12_avx512vnni(SB), NOSPLIT, $0-8
 	ADDQ $0x0000000f, R12
 	SHRQ $0x04, R12
 
-pass320:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), R11
-	MOVQ   72(AX), R14
-	MOVQ   BX, R13
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+pass326:
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	LEAQ      (R9)(DI*1), R10
+	LEAQ      (R10)(DI*1), R11
+	MOVQ      72(AX), R14
+	MOVQ      BX, R13
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VCVTPH2PS (R13), Z12
+	DECQ      R14
+	JZ        last328
 
-loop321:
-	VCVTPH2PS        (R13), Z12
+loop327:
+	VCVTPH2PS        128(R13), Z14
 	VFMADD231PS.BCST (R8), Z12, Z0
 	VFMADD231PS.BCST (R8)(DX*1), Z12, Z1
 	VFMADD231PS.BCST (R8)(DX*2), Z12, Z2
@@ -4135,14 +4235,28 @@ loop321:
 	VFMADD231PS.BCST (R11), Z12, Z9
 	VFMADD231PS.BCST (R10)(DX*4), Z12, Z10
 	VFMADD231PS.BCST (R11)(DX*2), Z12, Z11
-	ADDQ             $0x40, R13
-	ADDQ             $0x40, R13
+	SUBQ             $-128, R13
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	ADDQ             $0x04, R11
+	VMOVAPS          Z14, Z12
 	DECQ             R14
-	JNZ              loop321
+	JNZ              loop327
+
+last328:
+	VFMADD231PS.BCST (R8), Z12, Z0
+	VFMADD231PS.BCST (R8)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R8)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R9), Z12, Z3
+	VFMADD231PS.BCST (R8)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R9)(DX*2), Z12, Z5
+	VFMADD231PS.BCST (R10), Z12, Z6
+	VFMADD231PS.BCST (R9)(DX*4), Z12, Z7
+	VFMADD231PS.BCST (R10)(DX*2), Z12, Z8
+	VFMADD231PS.BCST (R11), Z12, Z9
+	VFMADD231PS.BCST (R10)(DX*4), Z12, Z10
+	VFMADD231PS.BCST (R11)(DX*2), Z12, Z11
 	VMOVUPS          Z0, (SI)
 	VMOVUPS          Z1, 256(SI)
 	VMOVUPS          Z2, 512(SI)
@@ -4158,7 +4272,7 @@ loop321:
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, BX
 	DECQ             R12
-	JNZ              pass320
+	JNZ              pass326
 	VZEROUPPER
 	RET
 
@@ -4173,10 +4287,10 @@ TEXT ·Attend_weigh12_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ SI, DI
 	ADDQ DI, DI
 
-block322:
+block329:
 	// Masks of the columns of a block.
 	CMPQ    SI, $0x00
-	JLE     done324
+	JLE     done331
 	MOVQ    $-1, R8
 	MOVQ    $0x00000040, R9
 	CMPQ    SI, R9
@@ -4204,84 +4318,88 @@ block322:
 	ADDQ    CX, R10
 	MOVQ    96(AX), R11
 	CMPQ    R8, R11
-	JGE     after326
+	JGE     after333
 
-ragged325:
+ragged332:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z12
 	TESTL            $0x00000001, R12
-	JZ               off327
+	JZ               off334
 	VFMADD231PS.BCST (R9), Z12, Z0
 
-off327:
+off334:
 	TESTL            $0x00000002, R12
-	JZ               off328
+	JZ               off335
 	VFMADD231PS.BCST 256(R9), Z12, Z1
 
-off328:
+off335:
 	TESTL            $0x00000004, R12
-	JZ               off329
+	JZ               off336
 	VFMADD231PS.BCST 512(R9), Z12, Z2
 
-off329:
+off336:
 	TESTL            $0x00000008, R12
-	JZ               off330
+	JZ               off337
 	VFMADD231PS.BCST 768(R9), Z12, Z3
 
-off330:
+off337:
 	TESTL            $0x00000010, R12
-	JZ               off331
+	JZ               off338
 	VFMADD231PS.BCST 1024(R9), Z12, Z4
 
-off331:
+off338:
 	TESTL            $0x00000020, R12
-	JZ               off332
+	JZ               off339
 	VFMADD231PS.BCST 1280(R9), Z12, Z5
 
-off332:
+off339:
 	TESTL            $0x00000040, R12
-	JZ               off333
+	JZ               off340
 	VFMADD231PS.BCST 1536(R9), Z12, Z6
 
-off333:
+off340:
 	TESTL            $0x00000080, R12
-	JZ               off334
+	JZ               off341
 	VFMADD231PS.BCST 1792(R9), Z12, Z7
 
-off334:
+off341:
 	TESTL            $0x00000100, R12
-	JZ               off335
+	JZ               off342
 	VFMADD231PS.BCST 2048(R9), Z12, Z8
 
-off335:
+off342:
 	TESTL            $0x00000200, R12
-	JZ               off336
+	JZ               off343
 	VFMADD231PS.BCST 2304(R9), Z12, Z9
 
-off336:
+off343:
 	TESTL            $0x00000400, R12
-	JZ               off337
+	JZ               off344
 	VFMADD231PS.BCST 2560(R9), Z12, Z10
 
-off337:
+off344:
 	TESTL            $0x00000800, R12
-	JZ               off338
+	JZ               off345
 	VFMADD231PS.BCST 2816(R9), Z12, Z11
 
-off338:
+off345:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged325
+	JL   ragged332
 
-after326:
-	MOVQ 104(AX), R11
-	CMPQ R8, R11
-	JGE  rest340
+after333:
+	MOVQ        104(AX), R11
+	CMPQ        R8, R11
+	JGE         rest347
+	VCVTPH2PS.Z (R10), K1, Z12
+	DECQ        R11
+	CMPQ        R8, R11
+	JGE         last348
 
-common339:
-	VCVTPH2PS.Z      (R10), K1, Z12
+common346:
+	VCVTPH2PS.Z      (R10)(DI*1), K1, Z14
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST 256(R9), Z12, Z1
 	VFMADD231PS.BCST 512(R9), Z12, Z2
@@ -4297,90 +4415,108 @@ common339:
 	ADDQ             DI, R10
 	ADDQ             $0x04, R9
 	INCQ             R8
+	VMOVAPS          Z14, Z12
 	CMPQ             R8, R11
-	JL               common339
+	JL               common346
 
-rest340:
+last348:
+	VFMADD231PS.BCST (R9), Z12, Z0
+	VFMADD231PS.BCST 256(R9), Z12, Z1
+	VFMADD231PS.BCST 512(R9), Z12, Z2
+	VFMADD231PS.BCST 768(R9), Z12, Z3
+	VFMADD231PS.BCST 1024(R9), Z12, Z4
+	VFMADD231PS.BCST 1280(R9), Z12, Z5
+	VFMADD231PS.BCST 1536(R9), Z12, Z6
+	VFMADD231PS.BCST 1792(R9), Z12, Z7
+	VFMADD231PS.BCST 2048(R9), Z12, Z8
+	VFMADD231PS.BCST 2304(R9), Z12, Z9
+	VFMADD231PS.BCST 2560(R9), Z12, Z10
+	VFMADD231PS.BCST 2816(R9), Z12, Z11
+	ADDQ             DI, R10
+	ADDQ             $0x04, R9
+	INCQ             R8
+
+rest347:
 	MOVQ 112(AX), R11
 	CMPQ R8, R11
-	JGE  after342
+	JGE  after350
 
-ragged341:
+ragged349:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z12
 	TESTL            $0x00000001, R12
-	JZ               off343
+	JZ               off351
 	VFMADD231PS.BCST (R9), Z12, Z0
 
-off343:
+off351:
 	TESTL            $0x00000002, R12
-	JZ               off344
+	JZ               off352
 	VFMADD231PS.BCST 256(R9), Z12, Z1
 
-off344:
+off352:
 	TESTL            $0x00000004, R12
-	JZ               off345
+	JZ               off353
 	VFMADD231PS.BCST 512(R9), Z12, Z2
 
-off345:
+off353:
 	TESTL            $0x00000008, R12
-	JZ               off346
+	JZ               off354
 	VFMADD231PS.BCST 768(R9), Z12, Z3
 
-off346:
+off354:
 	TESTL            $0x00000010, R12
-	JZ               off347
+	JZ               off355
 	VFMADD231PS.BCST 1024(R9), Z12, Z4
 
-off347:
+off355:
 	TESTL            $0x00000020, R12
-	JZ               off348
+	JZ               off356
 	VFMADD231PS.BCST 1280(R9), Z12, Z5
 
-off348:
+off356:
 	TESTL            $0x00000040, R12
-	JZ               off349
+	JZ               off357
 	VFMADD231PS.BCST 1536(R9), Z12, Z6
 
-off349:
+off357:
 	TESTL            $0x00000080, R12
-	JZ               off350
+	JZ               off358
 	VFMADD231PS.BCST 1792(R9), Z12, Z7
 
-off350:
+off358:
 	TESTL            $0x00000100, R12
-	JZ               off351
+	JZ               off359
 	VFMADD231PS.BCST 2048(R9), Z12, Z8
 
-off351:
+off359:
 	TESTL            $0x00000200, R12
-	JZ               off352
+	JZ               off360
 	VFMADD231PS.BCST 2304(R9), Z12, Z9
 
-off352:
+off360:
 	TESTL            $0x00000400, R12
-	JZ               off353
+	JZ               off361
 	VFMADD231PS.BCST 2560(R9), Z12, Z10
 
-off353:
+off361:
 	TESTL            $0x00000800, R12
-	JZ               off354
+	JZ               off362
 	VFMADD231PS.BCST 2816(R9), Z12, Z11
 
-off354:
+off362:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged341
+	JL   ragged349
 
-after342:
+after350:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R9
 	MOVQ         DX, R8
 	VPXORD       Z12, Z12, Z12
 	TESTL        $0x00000001, R9
-	JZ           out355
+	JZ           out363
 	VADDPS       Z12, Z0, Z0
 	VBROADCASTSS 344(AX), Z13
 	VMULPS       Z13, Z0, Z0
@@ -4389,10 +4525,10 @@ after342:
 	VADDPS       Z13, Z0, Z0
 	VMOVUPS      Z0, K1, (R8)
 
-out355:
+out363:
 	ADDQ         BX, R8
 	TESTL        $0x00000002, R9
-	JZ           out356
+	JZ           out364
 	VADDPS       Z12, Z1, Z1
 	VBROADCASTSS 348(AX), Z13
 	VMULPS       Z13, Z1, Z1
@@ -4401,10 +4537,10 @@ out355:
 	VADDPS       Z13, Z1, Z1
 	VMOVUPS      Z1, K1, (R8)
 
-out356:
+out364:
 	ADDQ         BX, R8
 	TESTL        $0x00000004, R9
-	JZ           out357
+	JZ           out365
 	VADDPS       Z12, Z2, Z2
 	VBROADCASTSS 352(AX), Z13
 	VMULPS       Z13, Z2, Z2
@@ -4413,10 +4549,10 @@ out356:
 	VADDPS       Z13, Z2, Z2
 	VMOVUPS      Z2, K1, (R8)
 
-out357:
+out365:
 	ADDQ         BX, R8
 	TESTL        $0x00000008, R9
-	JZ           out358
+	JZ           out366
 	VADDPS       Z12, Z3, Z3
 	VBROADCASTSS 356(AX), Z13
 	VMULPS       Z13, Z3, Z3
@@ -4425,10 +4561,10 @@ out357:
 	VADDPS       Z13, Z3, Z3
 	VMOVUPS      Z3, K1, (R8)
 
-out358:
+out366:
 	ADDQ         BX, R8
 	TESTL        $0x00000010, R9
-	JZ           out359
+	JZ           out367
 	VADDPS       Z12, Z4, Z4
 	VBROADCASTSS 360(AX), Z13
 	VMULPS       Z13, Z4, Z4
@@ -4437,10 +4573,10 @@ out358:
 	VADDPS       Z13, Z4, Z4
 	VMOVUPS      Z4, K1, (R8)
 
-out359:
+out367:
 	ADDQ         BX, R8
 	TESTL        $0x00000020, R9
-	JZ           out360
+	JZ           out368
 	VADDPS       Z12, Z5, Z5
 	VBROADCASTSS 364(AX), Z13
 	VMULPS       Z13, Z5, Z5
@@ -4449,10 +4585,10 @@ out359:
 	VADDPS       Z13, Z5, Z5
 	VMOVUPS      Z5, K1, (R8)
 
-out360:
+out368:
 	ADDQ         BX, R8
 	TESTL        $0x00000040, R9
-	JZ           out361
+	JZ           out369
 	VADDPS       Z12, Z6, Z6
 	VBROADCASTSS 368(AX), Z13
 	VMULPS       Z13, Z6, Z6
@@ -4461,10 +4597,10 @@ out360:
 	VADDPS       Z13, Z6, Z6
 	VMOVUPS      Z6, K1, (R8)
 
-out361:
+out369:
 	ADDQ         BX, R8
 	TESTL        $0x00000080, R9
-	JZ           out362
+	JZ           out370
 	VADDPS       Z12, Z7, Z7
 	VBROADCASTSS 372(AX), Z13
 	VMULPS       Z13, Z7, Z7
@@ -4473,10 +4609,10 @@ out361:
 	VADDPS       Z13, Z7, Z7
 	VMOVUPS      Z7, K1, (R8)
 
-out362:
+out370:
 	ADDQ         BX, R8
 	TESTL        $0x00000100, R9
-	JZ           out363
+	JZ           out371
 	VADDPS       Z12, Z8, Z8
 	VBROADCASTSS 376(AX), Z13
 	VMULPS       Z13, Z8, Z8
@@ -4485,10 +4621,10 @@ out362:
 	VADDPS       Z13, Z8, Z8
 	VMOVUPS      Z8, K1, (R8)
 
-out363:
+out371:
 	ADDQ         BX, R8
 	TESTL        $0x00000200, R9
-	JZ           out364
+	JZ           out372
 	VADDPS       Z12, Z9, Z9
 	VBROADCASTSS 380(AX), Z13
 	VMULPS       Z13, Z9, Z9
@@ -4497,10 +4633,10 @@ out363:
 	VADDPS       Z13, Z9, Z9
 	VMOVUPS      Z9, K1, (R8)
 
-out364:
+out372:
 	ADDQ         BX, R8
 	TESTL        $0x00000400, R9
-	JZ           out365
+	JZ           out373
 	VADDPS       Z12, Z10, Z10
 	VBROADCASTSS 384(AX), Z13
 	VMULPS       Z13, Z10, Z10
@@ -4509,10 +4645,10 @@ out364:
 	VADDPS       Z13, Z10, Z10
 	VMOVUPS      Z10, K1, (R8)
 
-out365:
+out373:
 	ADDQ         BX, R8
 	TESTL        $0x00000800, R9
-	JZ           out366
+	JZ           out374
 	VADDPS       Z12, Z11, Z11
 	VBROADCASTSS 388(AX), Z13
 	VMULPS       Z13, Z11, Z11
@@ -4521,14 +4657,14 @@ out365:
 	VADDPS       Z13, Z11, Z11
 	VMOVUPS      Z11, K1, (R8)
 
-out366:
+out374:
 	ADDQ BX, R8
 	ADDQ $0x20, CX
 	SUBQ $-64, DX
 	SUBQ $0x10, SI
-	JMP  block322
+	JMP  block329
 
-done324:
+done331:
 	VZEROUPPER
 	RET
 
@@ -4547,30 +4683,33 @@ TEXT ·Attend_scores13_avx512vnni(SB), NOSPLIT, $0-8
 	ADDQ $0x0000000f, R13
 	SHRQ $0x04, R13
 
-pass367:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), R11
-	LEAQ   (R11)(DI*1), R12
-	MOVQ   72(AX), R15
-	MOVQ   BX, R14
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
+pass375:
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	LEAQ      (R9)(DI*1), R10
+	LEAQ      (R10)(DI*1), R11
+	LEAQ      (R11)(DI*1), R12
+	MOVQ      72(AX), R15
+	MOVQ      BX, R14
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VCVTPH2PS (R14), Z13
+	DECQ      R15
+	JZ        last377
 
-loop368:
-	VCVTPH2PS        (R14), Z13
+loop376:
+	VCVTPH2PS        128(R14), Z15
 	VFMADD231PS.BCST (R8), Z13, Z0
 	VFMADD231PS.BCST (R8)(DX*1), Z13, Z1
 	VFMADD231PS.BCST (R8)(DX*2), Z13, Z2
@@ -4584,15 +4723,30 @@ loop368:
 	VFMADD231PS.BCST (R10)(DX*4), Z13, Z10
 	VFMADD231PS.BCST (R11)(DX*2), Z13, Z11
 	VFMADD231PS.BCST (R12), Z13, Z12
-	ADDQ             $0x40, R14
-	ADDQ             $0x40, R14
+	SUBQ             $-128, R14
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	ADDQ             $0x04, R11
 	ADDQ             $0x04, R12
+	VMOVAPS          Z15, Z13
 	DECQ             R15
-	JNZ              loop368
+	JNZ              loop376
+
+last377:
+	VFMADD231PS.BCST (R8), Z13, Z0
+	VFMADD231PS.BCST (R8)(DX*1), Z13, Z1
+	VFMADD231PS.BCST (R8)(DX*2), Z13, Z2
+	VFMADD231PS.BCST (R9), Z13, Z3
+	VFMADD231PS.BCST (R8)(DX*4), Z13, Z4
+	VFMADD231PS.BCST (R9)(DX*2), Z13, Z5
+	VFMADD231PS.BCST (R10), Z13, Z6
+	VFMADD231PS.BCST (R9)(DX*4), Z13, Z7
+	VFMADD231PS.BCST (R10)(DX*2), Z13, Z8
+	VFMADD231PS.BCST (R11), Z13, Z9
+	VFMADD231PS.BCST (R10)(DX*4), Z13, Z10
+	VFMADD231PS.BCST (R11)(DX*2), Z13, Z11
+	VFMADD231PS.BCST (R12), Z13, Z12
 	VMOVUPS          Z0, (SI)
 	VMOVUPS          Z1, 256(SI)
 	VMOVUPS          Z2, 512(SI)
@@ -4609,7 +4763,7 @@ loop368:
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, BX
 	DECQ             R13
-	JNZ              pass367
+	JNZ              pass375
 	VZEROUPPER
 	RET
 
@@ -4624,10 +4778,10 @@ TEXT ·Attend_weigh13_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ SI, DI
 	ADDQ DI, DI
 
-block369:
+block378:
 	// Masks of the columns of a block.
 	CMPQ    SI, $0x00
-	JLE     done371
+	JLE     done380
 	MOVQ    $-1, R8
 	MOVQ    $0x00000040, R9
 	CMPQ    SI, R9
@@ -4656,89 +4810,93 @@ block369:
 	ADDQ    CX, R10
 	MOVQ    96(AX), R11
 	CMPQ    R8, R11
-	JGE     after373
+	JGE     after382
 
-ragged372:
+ragged381:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z13
 	TESTL            $0x00000001, R12
-	JZ               off374
+	JZ               off383
 	VFMADD231PS.BCST (R9), Z13, Z0
 
-off374:
+off383:
 	TESTL            $0x00000002, R12
-	JZ               off375
+	JZ               off384
 	VFMADD231PS.BCST 256(R9), Z13, Z1
 
-off375:
+off384:
 	TESTL            $0x00000004, R12
-	JZ               off376
+	JZ               off385
 	VFMADD231PS.BCST 512(R9), Z13, Z2
 
-off376:
+off385:
 	TESTL            $0x00000008, R12
-	JZ               off377
+	JZ               off386
 	VFMADD231PS.BCST 768(R9), Z13, Z3
 
-off377:
+off386:
 	TESTL            $0x00000010, R12
-	JZ               off378
+	JZ               off387
 	VFMADD231PS.BCST 1024(R9), Z13, Z4
 
-off378:
+off387:
 	TESTL            $0x00000020, R12
-	JZ               off379
+	JZ               off388
 	VFMADD231PS.BCST 1280(R9), Z13, Z5
 
-off379:
+off388:
 	TESTL            $0x00000040, R12
-	JZ               off380
+	JZ               off389
 	VFMADD231PS.BCST 1536(R9), Z13, Z6
 
-off380:
+off389:
 	TESTL            $0x00000080, R12
-	JZ               off381
+	JZ               off390
 	VFMADD231PS.BCST 1792(R9), Z13, Z7
 
-off381:
+off390:
 	TESTL            $0x00000100, R12
-	JZ               off382
+	JZ               off391
 	VFMADD231PS.BCST 2048(R9), Z13, Z8
 
-off382:
+off391:
 	TESTL            $0x00000200, R12
-	JZ               off383
+	JZ               off392
 	VFMADD231PS.BCST 2304(R9), Z13, Z9
 
-off383:
+off392:
 	TESTL            $0x00000400, R12
-	JZ               off384
+	JZ               off393
 	VFMADD231PS.BCST 2560(R9), Z13, Z10
 
-off384:
+off393:
 	TESTL            $0x00000800, R12
-	JZ               off385
+	JZ               off394
 	VFMADD231PS.BCST 2816(R9), Z13, Z11
 
-off385:
+off394:
 	TESTL            $0x00001000, R12
-	JZ               off386
+	JZ               off395
 	VFMADD231PS.BCST 3072(R9), Z13, Z12
 
-off386:
+off395:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged372
+	JL   ragged381
 
-after373:
-	MOVQ 104(AX), R11
-	CMPQ R8, R11
-	JGE  rest388
+after382:
+	MOVQ        104(AX), R11
+	CMPQ        R8, R11
+	JGE         rest397
+	VCVTPH2PS.Z (R10), K1, Z13
+	DECQ        R11
+	CMPQ        R8, R11
+	JGE         last398
 
-common387:
-	VCVTPH2PS.Z      (R10), K1, Z13
+common396:
+	VCVTPH2PS.Z      (R10)(DI*1), K1, Z15
 	VFMADD231PS.BCST (R9), Z13, Z0
 	VFMADD231PS.BCST 256(R9), Z13, Z1
 	VFMADD231PS.BCST 512(R9), Z13, Z2
@@ -4755,95 +4913,114 @@ common387:
 	ADDQ             DI, R10
 	ADDQ             $0x04, R9
 	INCQ             R8
+	VMOVAPS          Z15, Z13
 	CMPQ             R8, R11
-	JL               common387
+	JL               common396
 
-rest388:
+last398:
+	VFMADD231PS.BCST (R9), Z13, Z0
+	VFMADD231PS.BCST 256(R9), Z13, Z1
+	VFMADD231PS.BCST 512(R9), Z13, Z2
+	VFMADD231PS.BCST 768(R9), Z13, Z3
+	VFMADD231PS.BCST 1024(R9), Z13, Z4
+	VFMADD231PS.BCST 1280(R9), Z13, Z5
+	VFMADD231PS.BCST 1536(R9), Z13, Z6
+	VFMADD231PS.BCST 1792(R9), Z13, Z7
+	VFMADD231PS.BCST 2048(R9), Z13, Z8
+	VFMADD231PS.BCST 2304(R9), Z13, Z9
+	VFMADD231PS.BCST 2560(R9), Z13, Z10
+	VFMADD231PS.BCST 2816(R9), Z13, Z11
+	VFMADD231PS.BCST 3072(R9), Z13, Z12
+	ADDQ             DI, R10
+	ADDQ             $0x04, R9
+	INCQ             R8
+
+rest397:
 	MOVQ 112(AX), R11
 	CMPQ R8, R11
-	JGE  after390
+	JGE  after400
 
-ragged389:
+ragged399:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z13
 	TESTL            $0x00000001, R12
-	JZ               off391
+	JZ               off401
 	VFMADD231PS.BCST (R9), Z13, Z0
 
-off391:
+off401:
 	TESTL            $0x00000002, R12
-	JZ               off392
+	JZ               off402
 	VFMADD231PS.BCST 256(R9), Z13, Z1
 
-off392:
+off402:
 	TESTL            $0x00000004, R12
-	JZ               off393
+	JZ               off403
 	VFMADD231PS.BCST 512(R9), Z13, Z2
 
-off393:
+off403:
 	TESTL            $0x00000008, R12
-	JZ               off394
+	JZ               off404
 	VFMADD231PS.BCST 768(R9), Z13, Z3
 
-off394:
+off404:
 	TESTL            $0x00000010, R12
-	JZ               off395
+	JZ               off405
 	VFMADD231PS.BCST 1024(R9), Z13, Z4
 
-off395:
+off405:
 	TESTL            $0x00000020, R12
-	JZ               off396
+	JZ               off406
 	VFMADD231PS.BCST 1280(R9), Z13, Z5
 
-off396:
+off406:
 	TESTL            $0x00000040, R12
-	JZ               off397
+	JZ               off407
 	VFMADD231PS.BCST 1536(R9), Z13, Z6
 
-off397:
+off407:
 	TESTL            $0x00000080, R12
-	JZ               off398
+	JZ               off408
 	VFMADD231PS.BCST 1792(R9), Z13, Z7
 
-off398:
+off408:
 	TESTL            $0x00000100, R12
-	JZ               off399
+	JZ               off409
 	VFMADD231PS.BCST 2048(R9), Z13, Z8
 
-off399:
+off409:
 	TESTL            $0x00000200, R12
-	JZ               off400
+	JZ               off410
 	VFMADD231PS.BCST 2304(R9), Z13, Z9
 
-off400:
+off410:
 	TESTL            $0x00000400, R12
-	JZ               off401
+	JZ               off411
 	VFMADD231PS.BCST 2560(R9), Z13, Z10
 
-off401:
+off411:
 	TESTL            $0x00000800, R12
-	JZ               off402
+	JZ               off412
 	VFMADD231PS.BCST 2816(R9), Z13, Z11
 
-off402:
+off412:
 	TESTL            $0x00001000, R12
-	JZ               off403
+	JZ               off413
 	VFMADD231PS.BCST 3072(R9), Z13, Z12
 
-off403:
+off413:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged389
+	JL   ragged399
 
-after390:
+after400:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R9
 	MOVQ         DX, R8
 	VPXORD       Z13, Z13, Z13
 	TESTL        $0x00000001, R9
-	JZ           out404
+	JZ           out414
 	VADDPS       Z13, Z0, Z0
 	VBROADCASTSS 344(AX), Z14
 	VMULPS       Z14, Z0, Z0
@@ -4852,10 +5029,10 @@ after390:
 	VADDPS       Z14, Z0, Z0
 	VMOVUPS      Z0, K1, (R8)
 
-out404:
+out414:
 	ADDQ         BX, R8
 	TESTL        $0x00000002, R9
-	JZ           out405
+	JZ           out415
 	VADDPS       Z13, Z1, Z1
 	VBROADCASTSS 348(AX), Z14
 	VMULPS       Z14, Z1, Z1
@@ -4864,10 +5041,10 @@ out404:
 	VADDPS       Z14, Z1, Z1
 	VMOVUPS      Z1, K1, (R8)
 
-out405:
+out415:
 	ADDQ         BX, R8
 	TESTL        $0x00000004, R9
-	JZ           out406
+	JZ           out416
 	VADDPS       Z13, Z2, Z2
 	VBROADCASTSS 352(AX), Z14
 	VMULPS       Z14, Z2, Z2
@@ -4876,10 +5053,10 @@ out405:
 	VADDPS       Z14, Z2, Z2
 	VMOVUPS      Z2, K1, (R8)
 
-out406:
+out416:
 	ADDQ         BX, R8
 	TESTL        $0x00000008, R9
-	JZ           out407
+	JZ           out417
 	VADDPS       Z13, Z3, Z3
 	VBROADCASTSS 356(AX), Z14
 	VMULPS       Z14, Z3, Z3
@@ -4888,10 +5065,10 @@ out406:
 	VADDPS       Z14, Z3, Z3
 	VMOVUPS      Z3, K1, (R8)
 
-out407:
+out417:
 	ADDQ         BX, R8
 	TESTL        $0x00000010, R9
-	JZ           out408
+	JZ           out418
 	VADDPS       Z13, Z4, Z4
 	VBROADCASTSS 360(AX), Z14
 	VMULPS       Z14, Z4, Z4
@@ -4900,10 +5077,10 @@ out407:
 	VADDPS       Z14, Z4, Z4
 	VMOVUPS      Z4, K1, (R8)
 
-out408:
+out418:
 	ADDQ         BX, R8
 	TESTL        $0x00000020, R9
-	JZ           out409
+	JZ           out419
 	VADDPS       Z13, Z5, Z5
 	VBROADCASTSS 364(AX), Z14
 	VMULPS       Z14, Z5, Z5
@@ -4912,10 +5089,10 @@ out408:
 	VADDPS       Z14, Z5, Z5
 	VMOVUPS      Z5, K1, (R8)
 
-out409:
+out419:
 	ADDQ         BX, R8
 	TESTL        $0x00000040, R9
-	JZ           out410
+	JZ           out420
 	VADDPS       Z13, Z6, Z6
 	VBROADCASTSS 368(AX), Z14
 	VMULPS       Z14, Z6, Z6
@@ -4924,10 +5101,10 @@ out409:
 	VADDPS       Z14, Z6, Z6
 	VMOVUPS      Z6, K1, (R8)
 
-out410:
+out420:
 	ADDQ         BX, R8
 	TESTL        $0x00000080, R9
-	JZ           out411
+	JZ           out421
 	VADDPS       Z13, Z7, Z7
 	VBROADCASTSS 372(AX), Z14
 	VMULPS       Z14, Z7, Z7
@@ -4936,10 +5113,10 @@ out410:
 	VADDPS       Z14, Z7, Z7
 	VMOVUPS      Z7, K1, (R8)
 
-out411:
+out421:
 	ADDQ         BX, R8
 	TESTL        $0x00000100, R9
-	JZ           out412
+	JZ           out422
 	VADDPS       Z13, Z8, Z8
 	VBROADCASTSS 376(AX), Z14
 	VMULPS       Z14, Z8, Z8
@@ -4948,10 +5125,10 @@ out411:
 	VADDPS       Z14, Z8, Z8
 	VMOVUPS      Z8, K1, (R8)
 
-out412:
+out422:
 	ADDQ         BX, R8
 	TESTL        $0x00000200, R9
-	JZ           out413
+	JZ           out423
 	VADDPS       Z13, Z9, Z9
 	VBROADCASTSS 380(AX), Z14
 	VMULPS       Z14, Z9, Z9
@@ -4960,10 +5137,10 @@ out412:
 	VADDPS       Z14, Z9, Z9
 	VMOVUPS      Z9, K1, (R8)
 
-out413:
+out423:
 	ADDQ         BX, R8
 	TESTL        $0x00000400, R9
-	JZ           out414
+	JZ           out424
 	VADDPS       Z13, Z10, Z10
 	VBROADCASTSS 384(AX), Z14
 	VMULPS       Z14, Z10, Z10
@@ -4972,10 +5149,10 @@ out413:
 	VADDPS       Z14, Z10, Z10
 	VMOVUPS      Z10, K1, (R8)
 
-out414:
+out424:
 	ADDQ         BX, R8
 	TESTL        $0x00000800, R9
-	JZ           out415
+	JZ           out425
 	VADDPS       Z13, Z11, Z11
 	VBROADCASTSS 388(AX), Z14
 	VMULPS       Z14, Z11, Z11
@@ -4984,10 +5161,10 @@ out414:
 	VADDPS       Z14, Z11, Z11
 	VMOVUPS      Z11, K1, (R8)
 
-out415:
+out425:
 	ADDQ         BX, R8
 	TESTL        $0x00001000, R9
-	JZ           out416
+	JZ           out426
 	VADDPS       Z13, Z12, Z12
 	VBROADCASTSS 392(AX), Z14
 	VMULPS       Z14, Z12, Z12
@@ -4996,14 +5173,14 @@ out415:
 	VADDPS       Z14, Z12, Z12
 	VMOVUPS      Z12, K1, (R8)
 
-out416:
+out426:
 	ADDQ BX, R8
 	ADDQ $0x20, CX
 	SUBQ $-64, DX
 	SUBQ $0x10, SI
-	JMP  block369
+	JMP  block378
 
-done371:
+done380:
 	VZEROUPPER
 	RET
 
@@ -5022,31 +5199,34 @@ TEXT ·Attend_scores14_avx512vnni(SB), NOSPLIT, $0-8
 	ADDQ $0x0000000f, R13
 	SHRQ $0x04, R13
 
-pass417:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), R11
-	LEAQ   (R11)(DI*1), R12
-	MOVQ   72(AX), R15
-	MOVQ   BX, R14
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+pass427:
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	LEAQ      (R9)(DI*1), R10
+	LEAQ      (R10)(DI*1), R11
+	LEAQ      (R11)(DI*1), R12
+	MOVQ      72(AX), R15
+	MOVQ      BX, R14
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VCVTPH2PS (R14), Z14
+	DECQ      R15
+	JZ        last429
 
-loop418:
-	VCVTPH2PS        (R14), Z14
+loop428:
+	VCVTPH2PS        128(R14), Z16
 	VFMADD231PS.BCST (R8), Z14, Z0
 	VFMADD231PS.BCST (R8)(DX*1), Z14, Z1
 	VFMADD231PS.BCST (R8)(DX*2), Z14, Z2
@@ -5061,15 +5241,31 @@ loop418:
 	VFMADD231PS.BCST (R11)(DX*2), Z14, Z11
 	VFMADD231PS.BCST (R12), Z14, Z12
 	VFMADD231PS.BCST (R11)(DX*4), Z14, Z13
-	ADDQ             $0x40, R14
-	ADDQ             $0x40, R14
+	SUBQ             $-128, R14
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	ADDQ             $0x04, R11
 	ADDQ             $0x04, R12
+	VMOVAPS          Z16, Z14
 	DECQ             R15
-	JNZ              loop418
+	JNZ              loop428
+
+last429:
+	VFMADD231PS.BCST (R8), Z14, Z0
+	VFMADD231PS.BCST (R8)(DX*1), Z14, Z1
+	VFMADD231PS.BCST (R8)(DX*2), Z14, Z2
+	VFMADD231PS.BCST (R9), Z14, Z3
+	VFMADD231PS.BCST (R8)(DX*4), Z14, Z4
+	VFMADD231PS.BCST (R9)(DX*2), Z14, Z5
+	VFMADD231PS.BCST (R10), Z14, Z6
+	VFMADD231PS.BCST (R9)(DX*4), Z14, Z7
+	VFMADD231PS.BCST (R10)(DX*2), Z14, Z8
+	VFMADD231PS.BCST (R11), Z14, Z9
+	VFMADD231PS.BCST (R10)(DX*4), Z14, Z10
+	VFMADD231PS.BCST (R11)(DX*2), Z14, Z11
+	VFMADD231PS.BCST (R12), Z14, Z12
+	VFMADD231PS.BCST (R11)(DX*4), Z14, Z13
 	VMOVUPS          Z0, (SI)
 	VMOVUPS          Z1, 256(SI)
 	VMOVUPS          Z2, 512(SI)
@@ -5087,7 +5283,7 @@ loop418:
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, BX
 	DECQ             R13
-	JNZ              pass417
+	JNZ              pass427
 	VZEROUPPER
 	RET
 
@@ -5102,10 +5298,10 @@ TEXT ·Attend_weigh14_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ SI, DI
 	ADDQ DI, DI
 
-block419:
+block430:
 	// Masks of the columns of a block.
 	CMPQ    SI, $0x00
-	JLE     done421
+	JLE     done432
 	MOVQ    $-1, R8
 	MOVQ    $0x00000040, R9
 	CMPQ    SI, R9
@@ -5135,94 +5331,98 @@ block419:
 	ADDQ    CX, R10
 	MOVQ    96(AX), R11
 	CMPQ    R8, R11
-	JGE     after423
+	JGE     after434
 
-ragged422:
+ragged433:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z14
 	TESTL            $0x00000001, R12
-	JZ               off424
+	JZ               off435
 	VFMADD231PS.BCST (R9), Z14, Z0
 
-off424:
+off435:
 	TESTL            $0x00000002, R12
-	JZ               off425
+	JZ               off436
 	VFMADD231PS.BCST 256(R9), Z14, Z1
 
-off425:
+off436:
 	TESTL            $0x00000004, R12
-	JZ               off426
+	JZ               off437
 	VFMADD231PS.BCST 512(R9), Z14, Z2
 
-off426:
+off437:
 	TESTL            $0x00000008, R12
-	JZ               off427
+	JZ               off438
 	VFMADD231PS.BCST 768(R9), Z14, Z3
 
-off427:
+off438:
 	TESTL            $0x00000010, R12
-	JZ               off428
+	JZ               off439
 	VFMADD231PS.BCST 1024(R9), Z14, Z4
 
-off428:
+off439:
 	TESTL            $0x00000020, R12
-	JZ               off429
+	JZ               off440
 	VFMADD231PS.BCST 1280(R9), Z14, Z5
 
-off429:
+off440:
 	TESTL            $0x00000040, R12
-	JZ               off430
+	JZ               off441
 	VFMADD231PS.BCST 1536(R9), Z14, Z6
 
-off430:
+off441:
 	TESTL            $0x00000080, R12
-	JZ               off431
+	JZ               off442
 	VFMADD231PS.BCST 1792(R9), Z14, Z7
 
-off431:
+off442:
 	TESTL            $0x00000100, R12
-	JZ               off432
+	JZ               off443
 	VFMADD231PS.BCST 2048(R9), Z14, Z8
 
-off432:
+off443:
 	TESTL            $0x00000200, R12
-	JZ               off433
+	JZ               off444
 	VFMADD231PS.BCST 2304(R9), Z14, Z9
 
-off433:
+off444:
 	TESTL            $0x00000400, R12
-	JZ               off434
+	JZ               off445
 	VFMADD231PS.BCST 2560(R9), Z14, Z10
 
-off434:
+off445:
 	TESTL            $0x00000800, R12
-	JZ               off435
+	JZ               off446
 	VFMADD231PS.BCST 2816(R9), Z14, Z11
 
-off435:
+off446:
 	TESTL            $0x00001000, R12
-	JZ               off436
+	JZ               off447
 	VFMADD231PS.BCST 3072(R9), Z14, Z12
 
-off436:
+off447:
 	TESTL            $0x00002000, R12
-	JZ               off437
+	JZ               off448
 	VFMADD231PS.BCST 3328(R9), Z14, Z13
 
-off437:
+off448:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged422
+	JL   ragged433
 
-after423:
-	MOVQ 104(AX), R11
-	CMPQ R8, R11
-	JGE  rest439
+after434:
+	MOVQ        104(AX), R11
+	CMPQ        R8, R11
+	JGE         rest450
+	VCVTPH2PS.Z (R10), K1, Z14
+	DECQ        R11
+	CMPQ        R8, R11
+	JGE         last451
 
-common438:
-	VCVTPH2PS.Z      (R10), K1, Z14
+common449:
+	VCVTPH2PS.Z      (R10)(DI*1), K1, Z16
 	VFMADD231PS.BCST (R9), Z14, Z0
 	VFMADD231PS.BCST 256(R9), Z14, Z1
 	VFMADD231PS.BCST 512(R9), Z14, Z2
@@ -5240,100 +5440,120 @@ common438:
 	ADDQ             DI, R10
 	ADDQ             $0x04, R9
 	INCQ             R8
+	VMOVAPS          Z16, Z14
 	CMPQ             R8, R11
-	JL               common438
+	JL               common449
 
-rest439:
+last451:
+	VFMADD231PS.BCST (R9), Z14, Z0
+	VFMADD231PS.BCST 256(R9), Z14, Z1
+	VFMADD231PS.BCST 512(R9), Z14, Z2
+	VFMADD231PS.BCST 768(R9), Z14, Z3
+	VFMADD231PS.BCST 1024(R9), Z14, Z4
+	VFMADD231PS.BCST 1280(R9), Z14, Z5
+	VFMADD231PS.BCST 1536(R9), Z14, Z6
+	VFMADD231PS.BCST 1792(R9), Z14, Z7
+	VFMADD231PS.BCST 2048(R9), Z14, Z8
+	VFMADD231PS.BCST 2304(R9), Z14, Z9
+	VFMADD231PS.BCST 2560(R9), Z14, Z10
+	VFMADD231PS.BCST 2816(R9), Z14, Z11
+	VFMADD231PS.BCST 3072(R9), Z14, Z12
+	VFMADD231PS.BCST 3328(R9), Z14, Z13
+	ADDQ             DI, R10
+	ADDQ             $0x04, R9
+	INCQ             R8
+
+rest450:
 	MOVQ 112(AX), R11
 	CMPQ R8, R11
-	JGE  after441
+	JGE  after453
 
-ragged440:
+ragged452:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z14
 	TESTL            $0x00000001, R12
-	JZ               off442
+	JZ               off454
 	VFMADD231PS.BCST (R9), Z14, Z0
 
-off442:
+off454:
 	TESTL            $0x00000002, R12
-	JZ               off443
+	JZ               off455
 	VFMADD231PS.BCST 256(R9), Z14, Z1
 
-off443:
+off455:
 	TESTL            $0x00000004, R12
-	JZ               off444
+	JZ               off456
 	VFMADD231PS.BCST 512(R9), Z14, Z2
 
-off444:
+off456:
 	TESTL            $0x00000008, R12
-	JZ               off445
+	JZ               off457
 	VFMADD231PS.BCST 768(R9), Z14, Z3
 
-off445:
+off457:
 	TESTL            $0x00000010, R12
-	JZ               off446
+	JZ               off458
 	VFMADD231PS.BCST 1024(R9), Z14, Z4
 
-off446:
+off458:
 	TESTL            $0x00000020, R12
-	JZ               off447
+	JZ               off459
 	VFMADD231PS.BCST 1280(R9), Z14, Z5
 
-off447:
+off459:
 	TESTL            $0x00000040, R12
-	JZ               off448
+	JZ               off460
 	VFMADD231PS.BCST 1536(R9), Z14, Z6
 
-off448:
+off460:
 	TESTL            $0x00000080, R12
-	JZ               off449
+	JZ               off461
 	VFMADD231PS.BCST 1792(R9), Z14, Z7
 
-off449:
+off461:
 	TESTL            $0x00000100, R12
-	JZ               off450
+	JZ               off462
 	VFMADD231PS.BCST 2048(R9), Z14, Z8
 
-off450:
+off462:
 	TESTL            $0x00000200, R12
-	JZ               off451
+	JZ               off463
 	VFMADD231PS.BCST 2304(R9), Z14, Z9
 
-off451:
+off463:
 	TESTL            $0x00000400, R12
-	JZ               off452
+	JZ               off464
 	VFMADD231PS.BCST 2560(R9), Z14, Z10
 
-off452:
+off464:
 	TESTL            $0x00000800, R12
-	JZ               off453
+	JZ               off465
 	VFMADD231PS.BCST 2816(R9), Z14, Z11
 
-off453:
+off465:
 	TESTL            $0x00001000, R12
-	JZ               off454
+	JZ               off466
 	VFMADD231PS.BCST 3072(R9), Z14, Z12
 
-off454:
+off466:
 	TESTL            $0x00002000, R12
-	JZ               off455
+	JZ               off467
 	VFMADD231PS.BCST 3328(R9), Z14, Z13
 
-off455:
+off467:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged440
+	JL   ragged452
 
-after441:
+after453:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R9
 	MOVQ         DX, R8
 	VPXORD       Z14, Z14, Z14
 	TESTL        $0x00000001, R9
-	JZ           out456
+	JZ           out468
 	VADDPS       Z14, Z0, Z0
 	VBROADCASTSS 344(AX), Z15
 	VMULPS       Z15, Z0, Z0
@@ -5342,10 +5562,10 @@ after441:
 	VADDPS       Z15, Z0, Z0
 	VMOVUPS      Z0, K1, (R8)
 
-out456:
+out468:
 	ADDQ         BX, R8
 	TESTL        $0x00000002, R9
-	JZ           out457
+	JZ           out469
 	VADDPS       Z14, Z1, Z1
 	VBROADCASTSS 348(AX), Z15
 	VMULPS       Z15, Z1, Z1
@@ -5354,10 +5574,10 @@ out456:
 	VADDPS       Z15, Z1, Z1
 	VMOVUPS      Z1, K1, (R8)
 
-out457:
+out469:
 	ADDQ         BX, R8
 	TESTL        $0x00000004, R9
-	JZ           out458
+	JZ           out470
 	VADDPS       Z14, Z2, Z2
 	VBROADCASTSS 352(AX), Z15
 	VMULPS       Z15, Z2, Z2
@@ -5366,10 +5586,10 @@ out457:
 	VADDPS       Z15, Z2, Z2
 	VMOVUPS      Z2, K1, (R8)
 
-out458:
+out470:
 	ADDQ         BX, R8
 	TESTL        $0x00000008, R9
-	JZ           out459
+	JZ           out471
 	VADDPS       Z14, Z3, Z3
 	VBROADCASTSS 356(AX), Z15
 	VMULPS       Z15, Z3, Z3
@@ -5378,10 +5598,10 @@ out458:
 	VADDPS       Z15, Z3, Z3
 	VMOVUPS      Z3, K1, (R8)
 
-out459:
+out471:
 	ADDQ         BX, R8
 	TESTL        $0x00000010, R9
-	JZ           out460
+	JZ           out472
 	VADDPS       Z14, Z4, Z4
 	VBROADCASTSS 360(AX), Z15
 	VMULPS       Z15, Z4, Z4
@@ -5390,10 +5610,10 @@ out459:
 	VADDPS       Z15, Z4, Z4
 	VMOVUPS      Z4, K1, (R8)
 
-out460:
+out472:
 	ADDQ         BX, R8
 	TESTL        $0x00000020, R9
-	JZ           out461
+	JZ           out473
 	VADDPS       Z14, Z5, Z5
 	VBROADCASTSS 364(AX), Z15
 	VMULPS       Z15, Z5, Z5
@@ -5402,10 +5622,10 @@ out460:
 	VADDPS       Z15, Z5, Z5
 	VMOVUPS      Z5, K1, (R8)
 
-out461:
+out473:
 	ADDQ         BX, R8
 	TESTL        $0x00000040, R9
-	JZ           out462
+	JZ           out474
 	VADDPS       Z14, Z6, Z6
 	VBROADCASTSS 368(AX), Z15
 	VMULPS       Z15, Z6, Z6
@@ -5414,10 +5634,10 @@ out461:
 	VADDPS       Z15, Z6, Z6
 	VMOVUPS      Z6, K1, (R8)
 
-out462:
+out474:
 	ADDQ         BX, R8
 	TESTL        $0x00000080, R9
-	JZ           out463
+	JZ           out475
 	VADDPS       Z14, Z7, Z7
 	VBROADCASTSS 372(AX), Z15
 	VMULPS       Z15, Z7, Z7
@@ -5426,10 +5646,10 @@ out462:
 	VADDPS       Z15, Z7, Z7
 	VMOVUPS      Z7, K1, (R8)
 
-out463:
+out475:
 	ADDQ         BX, R8
 	TESTL        $0x00000100, R9
-	JZ           out464
+	JZ           out476
 	VADDPS       Z14, Z8, Z8
 	VBROADCASTSS 376(AX), Z15
 	VMULPS       Z15, Z8, Z8
@@ -5438,10 +5658,10 @@ out463:
 	VADDPS       Z15, Z8, Z8
 	VMOVUPS      Z8, K1, (R8)
 
-out464:
+out476:
 	ADDQ         BX, R8
 	TESTL        $0x00000200, R9
-	JZ           out465
+	JZ           out477
 	VADDPS       Z14, Z9, Z9
 	VBROADCASTSS 380(AX), Z15
 	VMULPS       Z15, Z9, Z9
@@ -5450,10 +5670,10 @@ out464:
 	VADDPS       Z15, Z9, Z9
 	VMOVUPS      Z9, K1, (R8)
 
-out465:
+out477:
 	ADDQ         BX, R8
 	TESTL        $0x00000400, R9
-	JZ           out466
+	JZ           out478
 	VADDPS       Z14, Z10, Z10
 	VBROADCASTSS 384(AX), Z15
 	VMULPS       Z15, Z10, Z10
@@ -5462,10 +5682,10 @@ out465:
 	VADDPS       Z15, Z10, Z10
 	VMOVUPS      Z10, K1, (R8)
 
-out466:
+out478:
 	ADDQ         BX, R8
 	TESTL        $0x00000800, R9
-	JZ           out467
+	JZ           out479
 	VADDPS       Z14, Z11, Z11
 	VBROADCASTSS 388(AX), Z15
 	VMULPS       Z15, Z11, Z11
@@ -5474,10 +5694,10 @@ out466:
 	VADDPS       Z15, Z11, Z11
 	VMOVUPS      Z11, K1, (R8)
 
-out467:
+out479:
 	ADDQ         BX, R8
 	TESTL        $0x00001000, R9
-	JZ           out468
+	JZ           out480
 	VADDPS       Z14, Z12, Z12
 	VBROADCASTSS 392(AX), Z15
 	VMULPS       Z15, Z12, Z12
@@ -5486,10 +5706,10 @@ out467:
 	VADDPS       Z15, Z12, Z12
 	VMOVUPS      Z12, K1, (R8)
 
-out468:
+out480:
 	ADDQ         BX, R8
 	TESTL        $0x00002000, R9
-	JZ           out469
+	JZ           out481
 	VADDPS       Z14, Z13, Z13
 	VBROADCASTSS 396(AX), Z15
 	VMULPS       Z15, Z13, Z13
@@ -5498,14 +5718,14 @@ out468:
 	VADDPS       Z15, Z13, Z13
 	VMOVUPS      Z13, K1, (R8)
 
-out469:
+out481:
 	ADDQ BX, R8
 	ADDQ $0x20, CX
 	SUBQ $-64, DX
 	SUBQ $0x10, SI
-	JMP  block419
+	JMP  block430
 
-done421:
+done432:
 	VZEROUPPER
 	RET
 
@@ -5524,32 +5744,35 @@ TEXT ·Attend_scores15_avx512vnni(SB), NOSPLIT, $0-8
 	ADDQ $0x0000000f, R13
 	SHRQ $0x04, R13
 
-pass470:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), R11
-	LEAQ   (R11)(DI*1), R12
-	MOVQ   72(AX), R15
-	MOVQ   BX, R14
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
+pass482:
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	LEAQ      (R9)(DI*1), R10
+	LEAQ      (R10)(DI*1), R11
+	LEAQ      (R11)(DI*1), R12
+	MOVQ      72(AX), R15
+	MOVQ      BX, R14
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VCVTPH2PS (R14), Z15
+	DECQ      R15
+	JZ        last484
 
-loop471:
-	VCVTPH2PS        (R14), Z15
+loop483:
+	VCVTPH2PS        128(R14), Z17
 	VFMADD231PS.BCST (R8), Z15, Z0
 	VFMADD231PS.BCST (R8)(DX*1), Z15, Z1
 	VFMADD231PS.BCST (R8)(DX*2), Z15, Z2
@@ -5565,15 +5788,32 @@ loop471:
 	VFMADD231PS.BCST (R12), Z15, Z12
 	VFMADD231PS.BCST (R11)(DX*4), Z15, Z13
 	VFMADD231PS.BCST (R12)(DX*2), Z15, Z14
-	ADDQ             $0x40, R14
-	ADDQ             $0x40, R14
+	SUBQ             $-128, R14
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	ADDQ             $0x04, R11
 	ADDQ             $0x04, R12
+	VMOVAPS          Z17, Z15
 	DECQ             R15
-	JNZ              loop471
+	JNZ              loop483
+
+last484:
+	VFMADD231PS.BCST (R8), Z15, Z0
+	VFMADD231PS.BCST (R8)(DX*1), Z15, Z1
+	VFMADD231PS.BCST (R8)(DX*2), Z15, Z2
+	VFMADD231PS.BCST (R9), Z15, Z3
+	VFMADD231PS.BCST (R8)(DX*4), Z15, Z4
+	VFMADD231PS.BCST (R9)(DX*2), Z15, Z5
+	VFMADD231PS.BCST (R10), Z15, Z6
+	VFMADD231PS.BCST (R9)(DX*4), Z15, Z7
+	VFMADD231PS.BCST (R10)(DX*2), Z15, Z8
+	VFMADD231PS.BCST (R11), Z15, Z9
+	VFMADD231PS.BCST (R10)(DX*4), Z15, Z10
+	VFMADD231PS.BCST (R11)(DX*2), Z15, Z11
+	VFMADD231PS.BCST (R12), Z15, Z12
+	VFMADD231PS.BCST (R11)(DX*4), Z15, Z13
+	VFMADD231PS.BCST (R12)(DX*2), Z15, Z14
 	VMOVUPS          Z0, (SI)
 	VMOVUPS          Z1, 256(SI)
 	VMOVUPS          Z2, 512(SI)
@@ -5592,7 +5832,7 @@ loop471:
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, BX
 	DECQ             R13
-	JNZ              pass470
+	JNZ              pass482
 	VZEROUPPER
 	RET
 
@@ -5607,10 +5847,10 @@ TEXT ·Attend_weigh15_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ SI, DI
 	ADDQ DI, DI
 
-block472:
+block485:
 	// Masks of the columns of a block.
 	CMPQ    SI, $0x00
-	JLE     done474
+	JLE     done487
 	MOVQ    $-1, R8
 	MOVQ    $0x00000040, R9
 	CMPQ    SI, R9
@@ -5641,99 +5881,103 @@ block472:
 	ADDQ    CX, R10
 	MOVQ    96(AX), R11
 	CMPQ    R8, R11
-	JGE     after476
+	JGE     after489
 
-ragged475:
+ragged488:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z15
 	TESTL            $0x00000001, R12
-	JZ               off477
+	JZ               off490
 	VFMADD231PS.BCST (R9), Z15, Z0
 
-off477:
+off490:
 	TESTL            $0x00000002, R12
-	JZ               off478
+	JZ               off491
 	VFMADD231PS.BCST 256(R9), Z15, Z1
 
-off478:
+off491:
 	TESTL            $0x00000004, R12
-	JZ               off479
+	JZ               off492
 	VFMADD231PS.BCST 512(R9), Z15, Z2
 
-off479:
+off492:
 	TESTL            $0x00000008, R12
-	JZ               off480
+	JZ               off493
 	VFMADD231PS.BCST 768(R9), Z15, Z3
 
-off480:
+off493:
 	TESTL            $0x00000010, R12
-	JZ               off481
+	JZ               off494
 	VFMADD231PS.BCST 1024(R9), Z15, Z4
 
-off481:
+off494:
 	TESTL            $0x00000020, R12
-	JZ               off482
+	JZ               off495
 	VFMADD231PS.BCST 1280(R9), Z15, Z5
 
-off482:
+off495:
 	TESTL            $0x00000040, R12
-	JZ               off483
+	JZ               off496
 	VFMADD231PS.BCST 1536(R9), Z15, Z6
 
-off483:
+off496:
 	TESTL            $0x00000080, R12
-	JZ               off484
+	JZ               off497
 	VFMADD231PS.BCST 1792(R9), Z15, Z7
 
-off484:
+off497:
 	TESTL            $0x00000100, R12
-	JZ               off485
+	JZ               off498
 	VFMADD231PS.BCST 2048(R9), Z15, Z8
 
-off485:
+off498:
 	TESTL            $0x00000200, R12
-	JZ               off486
+	JZ               off499
 	VFMADD231PS.BCST 2304(R9), Z15, Z9
 
-off486:
+off499:
 	TESTL            $0x00000400, R12
-	JZ               off487
+	JZ               off500
 	VFMADD231PS.BCST 2560(R9), Z15, Z10
 
-off487:
+off500:
 	TESTL            $0x00000800, R12
-	JZ               off488
+	JZ               off501
 	VFMADD231PS.BCST 2816(R9), Z15, Z11
 
-off488:
+off501:
 	TESTL            $0x00001000, R12
-	JZ               off489
+	JZ               off502
 	VFMADD231PS.BCST 3072(R9), Z15, Z12
 
-off489:
+off502:
 	TESTL            $0x00002000, R12
-	JZ               off490
+	JZ               off503
 	VFMADD231PS.BCST 3328(R9), Z15, Z13
 
-off490:
+off503:
 	TESTL            $0x00004000, R12
-	JZ               off491
+	JZ               off504
 	VFMADD231PS.BCST 3584(R9), Z15, Z14
 
-off491:
+off504:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged475
+	JL   ragged488
 
-after476:
-	MOVQ 104(AX), R11
-	CMPQ R8, R11
-	JGE  rest493
+after489:
+	MOVQ        104(AX), R11
+	CMPQ        R8, R11
+	JGE         rest506
+	VCVTPH2PS.Z (R10), K1, Z15
+	DECQ        R11
+	CMPQ        R8, R11
+	JGE         last507
 
-common492:
-	VCVTPH2PS.Z      (R10), K1, Z15
+common505:
+	VCVTPH2PS.Z      (R10)(DI*1), K1, Z17
 	VFMADD231PS.BCST (R9), Z15, Z0
 	VFMADD231PS.BCST 256(R9), Z15, Z1
 	VFMADD231PS.BCST 512(R9), Z15, Z2
@@ -5752,105 +5996,126 @@ common492:
 	ADDQ             DI, R10
 	ADDQ             $0x04, R9
 	INCQ             R8
+	VMOVAPS          Z17, Z15
 	CMPQ             R8, R11
-	JL               common492
+	JL               common505
 
-rest493:
+last507:
+	VFMADD231PS.BCST (R9), Z15, Z0
+	VFMADD231PS.BCST 256(R9), Z15, Z1
+	VFMADD231PS.BCST 512(R9), Z15, Z2
+	VFMADD231PS.BCST 768(R9), Z15, Z3
+	VFMADD231PS.BCST 1024(R9), Z15, Z4
+	VFMADD231PS.BCST 1280(R9), Z15, Z5
+	VFMADD231PS.BCST 1536(R9), Z15, Z6
+	VFMADD231PS.BCST 1792(R9), Z15, Z7
+	VFMADD231PS.BCST 2048(R9), Z15, Z8
+	VFMADD231PS.BCST 2304(R9), Z15, Z9
+	VFMADD231PS.BCST 2560(R9), Z15, Z10
+	VFMADD231PS.BCST 2816(R9), Z15, Z11
+	VFMADD231PS.BCST 3072(R9), Z15, Z12
+	VFMADD231PS.BCST 3328(R9), Z15, Z13
+	VFMADD231PS.BCST 3584(R9), Z15, Z14
+	ADDQ             DI, R10
+	ADDQ             $0x04, R9
+	INCQ             R8
+
+rest506:
 	MOVQ 112(AX), R11
 	CMPQ R8, R11
-	JGE  after495
+	JGE  after509
 
-ragged494:
+ragged508:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z15
 	TESTL            $0x00000001, R12
-	JZ               off496
+	JZ               off510
 	VFMADD231PS.BCST (R9), Z15, Z0
 
-off496:
+off510:
 	TESTL            $0x00000002, R12
-	JZ               off497
+	JZ               off511
 	VFMADD231PS.BCST 256(R9), Z15, Z1
 
-off497:
+off511:
 	TESTL            $0x00000004, R12
-	JZ               off498
+	JZ               off512
 	VFMADD231PS.BCST 512(R9), Z15, Z2
 
-off498:
+off512:
 	TESTL            $0x00000008, R12
-	JZ               off499
+	JZ               off513
 	VFMADD231PS.BCST 768(R9), Z15, Z3
 
-off499:
+off513:
 	TESTL            $0x00000010, R12
-	JZ               off500
+	JZ               off514
 	VFMADD231PS.BCST 1024(R9), Z15, Z4
 
-off500:
+off514:
 	TESTL            $0x00000020, R12
-	JZ               off501
+	JZ               off515
 	VFMADD231PS.BCST 1280(R9), Z15, Z5
 
-off501:
+off515:
 	TESTL            $0x00000040, R12
-	JZ               off502
+	JZ               off516
 	VFMADD231PS.BCST 1536(R9), Z15, Z6
 
-off502:
+off516:
 	TESTL            $0x00000080, R12
-	JZ               off503
+	JZ               off517
 	VFMADD231PS.BCST 1792(R9), Z15, Z7
 
-off503:
+off517:
 	TESTL            $0x00000100, R12
-	JZ               off504
+	JZ               off518
 	VFMADD231PS.BCST 2048(R9), Z15, Z8
 
-off504:
+off518:
 	TESTL            $0x00000200, R12
-	JZ               off505
+	JZ               off519
 	VFMADD231PS.BCST 2304(R9), Z15, Z9
 
-off505:
+off519:
 	TESTL            $0x00000400, R12
-	JZ               off506
+	JZ               off520
 	VFMADD231PS.BCST 2560(R9), Z15, Z10
 
-off506:
+off520:
 	TESTL            $0x00000800, R12
-	JZ               off507
+	JZ               off521
 	VFMADD231PS.BCST 2816(R9), Z15, Z11
 
-off507:
+off521:
 	TESTL            $0x00001000, R12
-	JZ               off508
+	JZ               off522
 	VFMADD231PS.BCST 3072(R9), Z15, Z12
 
-off508:
+off522:
 	TESTL            $0x00002000, R12
-	JZ               off509
+	JZ               off523
 	VFMADD231PS.BCST 3328(R9), Z15, Z13
 
-off509:
+off523:
 	TESTL            $0x00004000, R12
-	JZ               off510
+	JZ               off524
 	VFMADD231PS.BCST 3584(R9), Z15, Z14
 
-off510:
+off524:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged494
+	JL   ragged508
 
-after495:
+after509:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R9
 	MOVQ         DX, R8
 	VPXORD       Z15, Z15, Z15
 	TESTL        $0x00000001, R9
-	JZ           out511
+	JZ           out525
 	VADDPS       Z15, Z0, Z0
 	VBROADCASTSS 344(AX), Z16
 	VMULPS       Z16, Z0, Z0
@@ -5859,10 +6124,10 @@ after495:
 	VADDPS       Z16, Z0, Z0
 	VMOVUPS      Z0, K1, (R8)
 
-out511:
+out525:
 	ADDQ         BX, R8
 	TESTL        $0x00000002, R9
-	JZ           out512
+	JZ           out526
 	VADDPS       Z15, Z1, Z1
 	VBROADCASTSS 348(AX), Z16
 	VMULPS       Z16, Z1, Z1
@@ -5871,10 +6136,10 @@ out511:
 	VADDPS       Z16, Z1, Z1
 	VMOVUPS      Z1, K1, (R8)
 
-out512:
+out526:
 	ADDQ         BX, R8
 	TESTL        $0x00000004, R9
-	JZ           out513
+	JZ           out527
 	VADDPS       Z15, Z2, Z2
 	VBROADCASTSS 352(AX), Z16
 	VMULPS       Z16, Z2, Z2
@@ -5883,10 +6148,10 @@ out512:
 	VADDPS       Z16, Z2, Z2
 	VMOVUPS      Z2, K1, (R8)
 
-out513:
+out527:
 	ADDQ         BX, R8
 	TESTL        $0x00000008, R9
-	JZ           out514
+	JZ           out528
 	VADDPS       Z15, Z3, Z3
 	VBROADCASTSS 356(AX), Z16
 	VMULPS       Z16, Z3, Z3
@@ -5895,10 +6160,10 @@ out513:
 	VADDPS       Z16, Z3, Z3
 	VMOVUPS      Z3, K1, (R8)
 
-out514:
+out528:
 	ADDQ         BX, R8
 	TESTL        $0x00000010, R9
-	JZ           out515
+	JZ           out529
 	VADDPS       Z15, Z4, Z4
 	VBROADCASTSS 360(AX), Z16
 	VMULPS       Z16, Z4, Z4
@@ -5907,10 +6172,10 @@ out514:
 	VADDPS       Z16, Z4, Z4
 	VMOVUPS      Z4, K1, (R8)
 
-out515:
+out529:
 	ADDQ         BX, R8
 	TESTL        $0x00000020, R9
-	JZ           out516
+	JZ           out530
 	VADDPS       Z15, Z5, Z5
 	VBROADCASTSS 364(AX), Z16
 	VMULPS       Z16, Z5, Z5
@@ -5919,10 +6184,10 @@ out515:
 	VADDPS       Z16, Z5, Z5
 	VMOVUPS      Z5, K1, (R8)
 
-out516:
+out530:
 	ADDQ         BX, R8
 	TESTL        $0x00000040, R9
-	JZ           out517
+	JZ           out531
 	VADDPS       Z15, Z6, Z6
 	VBROADCASTSS 368(AX), Z16
 	VMULPS       Z16, Z6, Z6
@@ -5931,10 +6196,10 @@ out516:
 	VADDPS       Z16, Z6, Z6
 	VMOVUPS      Z6, K1, (R8)
 
-out517:
+out531:
 	ADDQ         BX, R8
 	TESTL        $0x00000080, R9
-	JZ           out518
+	JZ           out532
 	VADDPS       Z15, Z7, Z7
 	VBROADCASTSS 372(AX), Z16
 	VMULPS       Z16, Z7, Z7
@@ -5943,10 +6208,10 @@ out517:
 	VADDPS       Z16, Z7, Z7
 	VMOVUPS      Z7, K1, (R8)
 
-out518:
+out532:
 	ADDQ         BX, R8
 	TESTL        $0x00000100, R9
-	JZ           out519
+	JZ           out533
 	VADDPS       Z15, Z8, Z8
 	VBROADCASTSS 376(AX), Z16
 	VMULPS       Z16, Z8, Z8
@@ -5955,10 +6220,10 @@ out518:
 	VADDPS       Z16, Z8, Z8
 	VMOVUPS      Z8, K1, (R8)
 
-out519:
+out533:
 	ADDQ         BX, R8
 	TESTL        $0x00000200, R9
-	JZ           out520
+	JZ           out534
 	VADDPS       Z15, Z9, Z9
 	VBROADCASTSS 380(AX), Z16
 	VMULPS       Z16, Z9, Z9
@@ -5967,10 +6232,10 @@ out519:
 	VADDPS       Z16, Z9, Z9
 	VMOVUPS      Z9, K1, (R8)
 
-out520:
+out534:
 	ADDQ         BX, R8
 	TESTL        $0x00000400, R9
-	JZ           out521
+	JZ           out535
 	VADDPS       Z15, Z10, Z10
 	VBROADCASTSS 384(AX), Z16
 	VMULPS       Z16, Z10, Z10
@@ -5979,10 +6244,10 @@ out520:
 	VADDPS       Z16, Z10, Z10
 	VMOVUPS      Z10, K1, (R8)
 
-out521:
+out535:
 	ADDQ         BX, R8
 	TESTL        $0x00000800, R9
-	JZ           out522
+	JZ           out536
 	VADDPS       Z15, Z11, Z11
 	VBROADCASTSS 388(AX), Z16
 	VMULPS       Z16, Z11, Z11
@@ -5991,10 +6256,10 @@ out521:
 	VADDPS       Z16, Z11, Z11
 	VMOVUPS      Z11, K1, (R8)
 
-out522:
+out536:
 	ADDQ         BX, R8
 	TESTL        $0x00001000, R9
-	JZ           out523
+	JZ           out537
 	VADDPS       Z15, Z12, Z12
 	VBROADCASTSS 392(AX), Z16
 	VMULPS       Z16, Z12, Z12
@@ -6003,10 +6268,10 @@ out522:
 	VADDPS       Z16, Z12, Z12
 	VMOVUPS      Z12, K1, (R8)
 
-out523:
+out537:
 	ADDQ         BX, R8
 	TESTL        $0x00002000, R9
-	JZ           out524
+	JZ           out538
 	VADDPS       Z15, Z13, Z13
 	VBROADCASTSS 396(AX), Z16
 	VMULPS       Z16, Z13, Z13
@@ -6015,10 +6280,10 @@ out523:
 	VADDPS       Z16, Z13, Z13
 	VMOVUPS      Z13, K1, (R8)
 
-out524:
+out538:
 	ADDQ         BX, R8
 	TESTL        $0x00004000, R9
-	JZ           out525
+	JZ           out539
 	VADDPS       Z15, Z14, Z14
 	VBROADCASTSS 400(AX), Z16
 	VMULPS       Z16, Z14, Z14
@@ -6027,14 +6292,14 @@ out524:
 	VADDPS       Z16, Z14, Z14
 	VMOVUPS      Z14, K1, (R8)
 
-out525:
+out539:
 	ADDQ BX, R8
 	ADDQ $0x20, CX
 	SUBQ $-64, DX
 	SUBQ $0x10, SI
-	JMP  block472
+	JMP  block485
 
-done474:
+done487:
 	VZEROUPPER
 	RET
 
@@ -6053,34 +6318,37 @@ TEXT ·Attend_scores16_avx512vnni(SB), NOSPLIT, $8-8
 	ADDQ $0x0000000f, R14
 	SHRQ $0x04, R14
 
-pass526:
-	MOVQ   CX, R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), R11
-	LEAQ   (R11)(DI*1), R12
-	LEAQ   (R12)(DI*1), R13
-	MOVQ   72(AX), BP
-	MOVQ   BX, R15
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+pass540:
+	MOVQ      CX, R8
+	LEAQ      (R8)(DI*1), R9
+	LEAQ      (R9)(DI*1), R10
+	LEAQ      (R10)(DI*1), R11
+	LEAQ      (R11)(DI*1), R12
+	LEAQ      (R12)(DI*1), R13
+	MOVQ      72(AX), BP
+	MOVQ      BX, R15
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	VCVTPH2PS (R15), Z16
+	DECQ      BP
+	JZ        last542
 
-loop527:
-	VCVTPH2PS        (R15), Z16
+loop541:
+	VCVTPH2PS        128(R15), Z18
 	VFMADD231PS.BCST (R8), Z16, Z0
 	VFMADD231PS.BCST (R8)(DX*1), Z16, Z1
 	VFMADD231PS.BCST (R8)(DX*2), Z16, Z2
@@ -6097,16 +6365,34 @@ loop527:
 	VFMADD231PS.BCST (R11)(DX*4), Z16, Z13
 	VFMADD231PS.BCST (R12)(DX*2), Z16, Z14
 	VFMADD231PS.BCST (R13), Z16, Z15
-	ADDQ             $0x40, R15
-	ADDQ             $0x40, R15
+	SUBQ             $-128, R15
 	ADDQ             $0x04, R8
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	ADDQ             $0x04, R11
 	ADDQ             $0x04, R12
 	ADDQ             $0x04, R13
+	VMOVAPS          Z18, Z16
 	DECQ             BP
-	JNZ              loop527
+	JNZ              loop541
+
+last542:
+	VFMADD231PS.BCST (R8), Z16, Z0
+	VFMADD231PS.BCST (R8)(DX*1), Z16, Z1
+	VFMADD231PS.BCST (R8)(DX*2), Z16, Z2
+	VFMADD231PS.BCST (R9), Z16, Z3
+	VFMADD231PS.BCST (R8)(DX*4), Z16, Z4
+	VFMADD231PS.BCST (R9)(DX*2), Z16, Z5
+	VFMADD231PS.BCST (R10), Z16, Z6
+	VFMADD231PS.BCST (R9)(DX*4), Z16, Z7
+	VFMADD231PS.BCST (R10)(DX*2), Z16, Z8
+	VFMADD231PS.BCST (R11), Z16, Z9
+	VFMADD231PS.BCST (R10)(DX*4), Z16, Z10
+	VFMADD231PS.BCST (R11)(DX*2), Z16, Z11
+	VFMADD231PS.BCST (R12), Z16, Z12
+	VFMADD231PS.BCST (R11)(DX*4), Z16, Z13
+	VFMADD231PS.BCST (R12)(DX*2), Z16, Z14
+	VFMADD231PS.BCST (R13), Z16, Z15
 	VMOVUPS          Z0, (SI)
 	VMOVUPS          Z1, 256(SI)
 	VMOVUPS          Z2, 512(SI)
@@ -6126,7 +6412,7 @@ loop527:
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, BX
 	DECQ             R14
-	JNZ              pass526
+	JNZ              pass540
 	VZEROUPPER
 	RET
 
@@ -6141,10 +6427,10 @@ TEXT ·Attend_weigh16_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ SI, DI
 	ADDQ DI, DI
 
-block528:
+block543:
 	// Masks of the columns of a block.
 	CMPQ    SI, $0x00
-	JLE     done530
+	JLE     done545
 	MOVQ    $-1, R8
 	MOVQ    $0x00000040, R9
 	CMPQ    SI, R9
@@ -6176,104 +6462,108 @@ block528:
 	ADDQ    CX, R10
 	MOVQ    96(AX), R11
 	CMPQ    R8, R11
-	JGE     after532
+	JGE     after547
 
-ragged531:
+ragged546:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z16
 	TESTL            $0x00000001, R12
-	JZ               off533
+	JZ               off548
 	VFMADD231PS.BCST (R9), Z16, Z0
 
-off533:
+off548:
 	TESTL            $0x00000002, R12
-	JZ               off534
+	JZ               off549
 	VFMADD231PS.BCST 256(R9), Z16, Z1
 
-off534:
+off549:
 	TESTL            $0x00000004, R12
-	JZ               off535
+	JZ               off550
 	VFMADD231PS.BCST 512(R9), Z16, Z2
 
-off535:
+off550:
 	TESTL            $0x00000008, R12
-	JZ               off536
+	JZ               off551
 	VFMADD231PS.BCST 768(R9), Z16, Z3
 
-off536:
+off551:
 	TESTL            $0x00000010, R12
-	JZ               off537
+	JZ               off552
 	VFMADD231PS.BCST 1024(R9), Z16, Z4
 
-off537:
+off552:
 	TESTL            $0x00000020, R12
-	JZ               off538
+	JZ               off553
 	VFMADD231PS.BCST 1280(R9), Z16, Z5
 
-off538:
+off553:
 	TESTL            $0x00000040, R12
-	JZ               off539
+	JZ               off554
 	VFMADD231PS.BCST 1536(R9), Z16, Z6
 
-off539:
+off554:
 	TESTL            $0x00000080, R12
-	JZ               off540
+	JZ               off555
 	VFMADD231PS.BCST 1792(R9), Z16, Z7
 
-off540:
+off555:
 	TESTL            $0x00000100, R12
-	JZ               off541
+	JZ               off556
 	VFMADD231PS.BCST 2048(R9), Z16, Z8
 
-off541:
+off556:
 	TESTL            $0x00000200, R12
-	JZ               off542
+	JZ               off557
 	VFMADD231PS.BCST 2304(R9), Z16, Z9
 
-off542:
+off557:
 	TESTL            $0x00000400, R12
-	JZ               off543
+	JZ               off558
 	VFMADD231PS.BCST 2560(R9), Z16, Z10
 
-off543:
+off558:
 	TESTL            $0x00000800, R12
-	JZ               off544
+	JZ               off559
 	VFMADD231PS.BCST 2816(R9), Z16, Z11
 
-off544:
+off559:
 	TESTL            $0x00001000, R12
-	JZ               off545
+	JZ               off560
 	VFMADD231PS.BCST 3072(R9), Z16, Z12
 
-off545:
+off560:
 	TESTL            $0x00002000, R12
-	JZ               off546
+	JZ               off561
 	VFMADD231PS.BCST 3328(R9), Z16, Z13
 
-off546:
+off561:
 	TESTL            $0x00004000, R12
-	JZ               off547
+	JZ               off562
 	VFMADD231PS.BCST 3584(R9), Z16, Z14
 
-off547:
+off562:
 	TESTL            $0x00008000, R12
-	JZ               off548
+	JZ               off563
 	VFMADD231PS.BCST 3840(R9), Z16, Z15
 
-off548:
+off563:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged531
+	JL   ragged546
 
-after532:
-	MOVQ 104(AX), R11
-	CMPQ R8, R11
-	JGE  rest550
+after547:
+	MOVQ        104(AX), R11
+	CMPQ        R8, R11
+	JGE         rest565
+	VCVTPH2PS.Z (R10), K1, Z16
+	DECQ        R11
+	CMPQ        R8, R11
+	JGE         last566
 
-common549:
-	VCVTPH2PS.Z      (R10), K1, Z16
+common564:
+	VCVTPH2PS.Z      (R10)(DI*1), K1, Z18
 	VFMADD231PS.BCST (R9), Z16, Z0
 	VFMADD231PS.BCST 256(R9), Z16, Z1
 	VFMADD231PS.BCST 512(R9), Z16, Z2
@@ -6293,110 +6583,132 @@ common549:
 	ADDQ             DI, R10
 	ADDQ             $0x04, R9
 	INCQ             R8
+	VMOVAPS          Z18, Z16
 	CMPQ             R8, R11
-	JL               common549
+	JL               common564
 
-rest550:
+last566:
+	VFMADD231PS.BCST (R9), Z16, Z0
+	VFMADD231PS.BCST 256(R9), Z16, Z1
+	VFMADD231PS.BCST 512(R9), Z16, Z2
+	VFMADD231PS.BCST 768(R9), Z16, Z3
+	VFMADD231PS.BCST 1024(R9), Z16, Z4
+	VFMADD231PS.BCST 1280(R9), Z16, Z5
+	VFMADD231PS.BCST 1536(R9), Z16, Z6
+	VFMADD231PS.BCST 1792(R9), Z16, Z7
+	VFMADD231PS.BCST 2048(R9), Z16, Z8
+	VFMADD231PS.BCST 2304(R9), Z16, Z9
+	VFMADD231PS.BCST 2560(R9), Z16, Z10
+	VFMADD231PS.BCST 2816(R9), Z16, Z11
+	VFMADD231PS.BCST 3072(R9), Z16, Z12
+	VFMADD231PS.BCST 3328(R9), Z16, Z13
+	VFMADD231PS.BCST 3584(R9), Z16, Z14
+	VFMADD231PS.BCST 3840(R9), Z16, Z15
+	ADDQ             DI, R10
+	ADDQ             $0x04, R9
+	INCQ             R8
+
+rest565:
 	MOVQ 112(AX), R11
 	CMPQ R8, R11
-	JGE  after552
+	JGE  after568
 
-ragged551:
+ragged567:
 	MOVWLZX          152(AX)(R8*2), R12
 	VCVTPH2PS.Z      (R10), K1, Z16
 	TESTL            $0x00000001, R12
-	JZ               off553
+	JZ               off569
 	VFMADD231PS.BCST (R9), Z16, Z0
 
-off553:
+off569:
 	TESTL            $0x00000002, R12
-	JZ               off554
+	JZ               off570
 	VFMADD231PS.BCST 256(R9), Z16, Z1
 
-off554:
+off570:
 	TESTL            $0x00000004, R12
-	JZ               off555
+	JZ               off571
 	VFMADD231PS.BCST 512(R9), Z16, Z2
 
-off555:
+off571:
 	TESTL            $0x00000008, R12
-	JZ               off556
+	JZ               off572
 	VFMADD231PS.BCST 768(R9), Z16, Z3
 
-off556:
+off572:
 	TESTL            $0x00000010, R12
-	JZ               off557
+	JZ               off573
 	VFMADD231PS.BCST 1024(R9), Z16, Z4
 
-off557:
+off573:
 	TESTL            $0x00000020, R12
-	JZ               off558
+	JZ               off574
 	VFMADD231PS.BCST 1280(R9), Z16, Z5
 
-off558:
+off574:
 	TESTL            $0x00000040, R12
-	JZ               off559
+	JZ               off575
 	VFMADD231PS.BCST 1536(R9), Z16, Z6
 
-off559:
+off575:
 	TESTL            $0x00000080, R12
-	JZ               off560
+	JZ               off576
 	VFMADD231PS.BCST 1792(R9), Z16, Z7
 
-off560:
+off576:
 	TESTL            $0x00000100, R12
-	JZ               off561
+	JZ               off577
 	VFMADD231PS.BCST 2048(R9), Z16, Z8
 
-off561:
+off577:
 	TESTL            $0x00000200, R12
-	JZ               off562
+	JZ               off578
 	VFMADD231PS.BCST 2304(R9), Z16, Z9
 
-off562:
+off578:
 	TESTL            $0x00000400, R12
-	JZ               off563
+	JZ               off579
 	VFMADD231PS.BCST 2560(R9), Z16, Z10
 
-off563:
+off579:
 	TESTL            $0x00000800, R12
-	JZ               off564
+	JZ               off580
 	VFMADD231PS.BCST 2816(R9), Z16, Z11
 
-off564:
+off580:
 	TESTL            $0x00001000, R12
-	JZ               off565
+	JZ               off581
 	VFMADD231PS.BCST 3072(R9), Z16, Z12
 
-off565:
+off581:
 	TESTL            $0x00002000, R12
-	JZ               off566
+	JZ               off582
 	VFMADD231PS.BCST 3328(R9), Z16, Z13
 
-off566:
+off582:
 	TESTL            $0x00004000, R12
-	JZ               off567
+	JZ               off583
 	VFMADD231PS.BCST 3584(R9), Z16, Z14
 
-off567:
+off583:
 	TESTL            $0x00008000, R12
-	JZ               off568
+	JZ               off584
 	VFMADD231PS.BCST 3840(R9), Z16, Z15
 
-off568:
+off584:
 	ADDQ DI, R10
 	ADDQ $0x04, R9
 	INCQ R8
 	CMPQ R8, R11
-	JL   ragged551
+	JL   ragged567
 
-after552:
+after568:
 	// O = O·α + (o + 0)·β.
 	MOVQ         120(AX), R9
 	MOVQ         DX, R8
 	VPXORD       Z16, Z16, Z16
 	TESTL        $0x00000001, R9
-	JZ           out569
+	JZ           out585
 	VADDPS       Z16, Z0, Z0
 	VBROADCASTSS 344(AX), Z17
 	VMULPS       Z17, Z0, Z0
@@ -6405,10 +6717,10 @@ after552:
 	VADDPS       Z17, Z0, Z0
 	VMOVUPS      Z0, K1, (R8)
 
-out569:
+out585:
 	ADDQ         BX, R8
 	TESTL        $0x00000002, R9
-	JZ           out570
+	JZ           out586
 	VADDPS       Z16, Z1, Z1
 	VBROADCASTSS 348(AX), Z17
 	VMULPS       Z17, Z1, Z1
@@ -6417,10 +6729,10 @@ out569:
 	VADDPS       Z17, Z1, Z1
 	VMOVUPS      Z1, K1, (R8)
 
-out570:
+out586:
 	ADDQ         BX, R8
 	TESTL        $0x00000004, R9
-	JZ           out571
+	JZ           out587
 	VADDPS       Z16, Z2, Z2
 	VBROADCASTSS 352(AX), Z17
 	VMULPS       Z17, Z2, Z2
@@ -6429,10 +6741,10 @@ out570:
 	VADDPS       Z17, Z2, Z2
 	VMOVUPS      Z2, K1, (R8)
 
-out571:
+out587:
 	ADDQ         BX, R8
 	TESTL        $0x00000008, R9
-	JZ           out572
+	JZ           out588
 	VADDPS       Z16, Z3, Z3
 	VBROADCASTSS 356(AX), Z17
 	VMULPS       Z17, Z3, Z3
@@ -6441,10 +6753,10 @@ out571:
 	VADDPS       Z17, Z3, Z3
 	VMOVUPS      Z3, K1, (R8)
 
-out572:
+out588:
 	ADDQ         BX, R8
 	TESTL        $0x00000010, R9
-	JZ           out573
+	JZ           out589
 	VADDPS       Z16, Z4, Z4
 	VBROADCASTSS 360(AX), Z17
 	VMULPS       Z17, Z4, Z4
@@ -6453,10 +6765,10 @@ out572:
 	VADDPS       Z17, Z4, Z4
 	VMOVUPS      Z4, K1, (R8)
 
-out573:
+out589:
 	ADDQ         BX, R8
 	TESTL        $0x00000020, R9
-	JZ           out574
+	JZ           out590
 	VADDPS       Z16, Z5, Z5
 	VBROADCASTSS 364(AX), Z17
 	VMULPS       Z17, Z5, Z5
@@ -6465,10 +6777,10 @@ out573:
 	VADDPS       Z17, Z5, Z5
 	VMOVUPS      Z5, K1, (R8)
 
-out574:
+out590:
 	ADDQ         BX, R8
 	TESTL        $0x00000040, R9
-	JZ           out575
+	JZ           out591
 	VADDPS       Z16, Z6, Z6
 	VBROADCASTSS 368(AX), Z17
 	VMULPS       Z17, Z6, Z6
@@ -6477,10 +6789,10 @@ out574:
 	VADDPS       Z17, Z6, Z6
 	VMOVUPS      Z6, K1, (R8)
 
-out575:
+out591:
 	ADDQ         BX, R8
 	TESTL        $0x00000080, R9
-	JZ           out576
+	JZ           out592
 	VADDPS       Z16, Z7, Z7
 	VBROADCASTSS 372(AX), Z17
 	VMULPS       Z17, Z7, Z7
@@ -6489,10 +6801,10 @@ out575:
 	VADDPS       Z17, Z7, Z7
 	VMOVUPS      Z7, K1, (R8)
 
-out576:
+out592:
 	ADDQ         BX, R8
 	TESTL        $0x00000100, R9
-	JZ           out577
+	JZ           out593
 	VADDPS       Z16, Z8, Z8
 	VBROADCASTSS 376(AX), Z17
 	VMULPS       Z17, Z8, Z8
@@ -6501,10 +6813,10 @@ out576:
 	VADDPS       Z17, Z8, Z8
 	VMOVUPS      Z8, K1, (R8)
 
-out577:
+out593:
 	ADDQ         BX, R8
 	TESTL        $0x00000200, R9
-	JZ           out578
+	JZ           out594
 	VADDPS       Z16, Z9, Z9
 	VBROADCASTSS 380(AX), Z17
 	VMULPS       Z17, Z9, Z9
@@ -6513,10 +6825,10 @@ out577:
 	VADDPS       Z17, Z9, Z9
 	VMOVUPS      Z9, K1, (R8)
 
-out578:
+out594:
 	ADDQ         BX, R8
 	TESTL        $0x00000400, R9
-	JZ           out579
+	JZ           out595
 	VADDPS       Z16, Z10, Z10
 	VBROADCASTSS 384(AX), Z17
 	VMULPS       Z17, Z10, Z10
@@ -6525,10 +6837,10 @@ out578:
 	VADDPS       Z17, Z10, Z10
 	VMOVUPS      Z10, K1, (R8)
 
-out579:
+out595:
 	ADDQ         BX, R8
 	TESTL        $0x00000800, R9
-	JZ           out580
+	JZ           out596
 	VADDPS       Z16, Z11, Z11
 	VBROADCASTSS 388(AX), Z17
 	VMULPS       Z17, Z11, Z11
@@ -6537,10 +6849,10 @@ out579:
 	VADDPS       Z17, Z11, Z11
 	VMOVUPS      Z11, K1, (R8)
 
-out580:
+out596:
 	ADDQ         BX, R8
 	TESTL        $0x00001000, R9
-	JZ           out581
+	JZ           out597
 	VADDPS       Z16, Z12, Z12
 	VBROADCASTSS 392(AX), Z17
 	VMULPS       Z17, Z12, Z12
@@ -6549,10 +6861,10 @@ out580:
 	VADDPS       Z17, Z12, Z12
 	VMOVUPS      Z12, K1, (R8)
 
-out581:
+out597:
 	ADDQ         BX, R8
 	TESTL        $0x00002000, R9
-	JZ           out582
+	JZ           out598
 	VADDPS       Z16, Z13, Z13
 	VBROADCASTSS 396(AX), Z17
 	VMULPS       Z17, Z13, Z13
@@ -6561,10 +6873,10 @@ out581:
 	VADDPS       Z17, Z13, Z13
 	VMOVUPS      Z13, K1, (R8)
 
-out582:
+out598:
 	ADDQ         BX, R8
 	TESTL        $0x00004000, R9
-	JZ           out583
+	JZ           out599
 	VADDPS       Z16, Z14, Z14
 	VBROADCASTSS 400(AX), Z17
 	VMULPS       Z17, Z14, Z14
@@ -6573,10 +6885,10 @@ out582:
 	VADDPS       Z17, Z14, Z14
 	VMOVUPS      Z14, K1, (R8)
 
-out583:
+out599:
 	ADDQ         BX, R8
 	TESTL        $0x00008000, R9
-	JZ           out584
+	JZ           out600
 	VADDPS       Z16, Z15, Z15
 	VBROADCASTSS 404(AX), Z17
 	VMULPS       Z17, Z15, Z15
@@ -6585,14 +6897,14 @@ out583:
 	VADDPS       Z17, Z15, Z15
 	VMOVUPS      Z15, K1, (R8)
 
-out584:
+out600:
 	ADDQ BX, R8
 	ADDQ $0x20, CX
 	SUBQ $-64, DX
 	SUBQ $0x10, SI
-	JMP  block528
+	JMP  block543
 
-done530:
+done545:
 	VZEROUPPER
 	RET
 
@@ -6607,7 +6919,7 @@ TEXT ·Attend_soften_avx512vnni(SB), NOSPLIT, $0-8
 	VBROADCASTSS 136(AX), Z24
 	VBROADCASTSS vec_avx512vnni_ff800000<>+0(SB), Z25
 
-pair585:
+pair601:
 	MOVLQZX           408(BX), DI
 	MOVLQZX           472(BX), R8
 	BZHIQ             DI, SI, DI
@@ -6620,10 +6932,10 @@ pair585:
 	ANDNQ             R9, DI, R9
 	MOVQ              R8, DI
 	ORQ               R9, DI
-	JZ                next586
+	JZ                next602
 	MOVL              140(AX), DI
 	ADDL              DI, DI
-	JZ                plain587
+	JZ                plain603
 	MOVQ              R8, DI
 	KMOVW             DI, K3
 	SHRQ              $0x10, DI
@@ -6976,9 +7288,9 @@ pair585:
 	VBROADCASTSS      140(AX), Z14
 	VMULPS            Z14, Z8, Z8
 	VBLENDMPS         Z8, Z25, K6, Z7
-	JMP               done588
+	JMP               done604
 
-plain587:
+plain603:
 	KMOVW   R8, K3
 	SHRQ    $0x10, R8
 	VMOVAPS Z25, Z0
@@ -7010,7 +7322,7 @@ plain587:
 	VMOVAPS Z25, Z7
 	VMULPS  448(DX), Z24, K6, Z7
 
-done588:
+done604:
 	VMAXPS            Z25, Z0, Z8
 	VMAXPS            Z25, Z1, Z9
 	VMAXPS            Z8, Z2, Z8
@@ -7184,11 +7496,11 @@ done588:
 	VEXTRACTF32X4     $0x02, Z8, X8
 	VMOVSS            X8, 348(BX)
 
-next586:
+next602:
 	ADDQ              $0x00000200, DX
 	ADDQ              $0x08, BX
 	SUBQ              $0x02, CX
-	JG                pair585
+	JG                pair601
 	MOVQ              56(AX), CX
 	MOVQ              64(AX), DX
 	MOVL              120(AX), BX

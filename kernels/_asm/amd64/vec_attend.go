@@ -105,6 +105,7 @@ func (v *vm) scores(n int) {
 	outer, inner := v.label("pass"), v.label("loop")
 	acc := func(i, c int) reg.Register { return v.r(i*cols + c) }
 	kv := func(c int) reg.Register { return v.r(n*cols + c) }
+	next := func(c int) reg.Register { return v.r(n*cols + cols + 1 + c) }
 
 	v.Label(outer)
 	v.MOVQ(q0, bases[0])
@@ -127,33 +128,60 @@ func (v *vm) scores(n int) {
 		}
 		return operand.Mem{Base: bases[i/3], Index: stride, Scale: 2}
 	}
-	v.Label(inner)
-	for c := range cols {
-		v.halves(kv(c), mem(kp, c*v.vecBytes()/2))
-	}
-	if n <= fewQueries {
-		v.ahead(near, far, 2*arg.KVChunk/passes)
-	}
-	for i := range n {
-		if v.wide && cols <= 2 {
-			for c := range cols {
-				v.VFMADD231PS_BCST(row(i), kv(c), acc(i, c))
+	const kRow = 2 * arg.KVChunk
+	products := func() {
+		if n <= fewQueries {
+			v.ahead(near, far, kRow/passes)
+		}
+		for i := range n {
+			if v.wide && cols <= 2 {
+				for c := range cols {
+					v.VFMADD231PS_BCST(row(i), kv(c), acc(i, c))
+				}
+				continue
 			}
-			continue
+			b := v.r(n*cols + cols)
+			v.bcast(b, row(i))
+			for c := range cols {
+				v.fma(acc(i, c), kv(c), b)
+			}
 		}
-		b := v.r(n*cols + cols)
-		v.bcast(b, row(i))
+	}
+	load := func(to func(c int) reg.Register, disp int) {
 		for c := range cols {
-			v.fma(acc(i, c), kv(c), b)
+			v.halves(to(c), mem(kp, disp+c*v.vecBytes()/2))
 		}
 	}
-	v.ADDQ(operand.U8(2*arg.KVChunk/2), kp)
-	v.ADDQ(operand.U8(2*arg.KVChunk/2), kp)
-	for _, q := range bases {
-		v.ADDQ(operand.U8(4), q)
+	advance := func() {
+		v.SUBQ(operand.I8(-kRow), kp)
+		for _, q := range bases {
+			v.ADDQ(operand.U8(4), q)
+		}
 	}
-	v.DECQ(d)
-	v.JNZ(operand.LabelRef(inner))
+	if v.turnsAhead(n) {
+		last := v.label("last")
+		load(kv, 0)
+		v.DECQ(d)
+		v.JZ(operand.LabelRef(last))
+		v.Label(inner)
+		load(next, kRow)
+		products()
+		advance()
+		for c := range cols {
+			v.VMOVAPS(next(c), kv(c))
+		}
+		v.DECQ(d)
+		v.JNZ(operand.LabelRef(inner))
+		v.Label(last)
+		products()
+	} else {
+		v.Label(inner)
+		load(kv, 0)
+		products()
+		advance()
+		v.DECQ(d)
+		v.JNZ(operand.LabelRef(inner))
+	}
 	for i := range n {
 		for c := range cols {
 			v.store(mem(s, i*sRow+c*v.vecBytes()), acc(i, c))
@@ -173,6 +201,10 @@ func (v *vm) vecBytes() int { return v.partBytes() }
 // memory pages. Pages of 64 + 64 numbers that no cache holds, GB/s with 7 and 3 queries on Emerald Rapids: 6.5 and 10.2 where only values are fetched, 9.7 and 12.6 with the next
 // keys, 11.7 and 14.1 with the far lines; 13.8 and 26 are what the arithmetic allows.
 const fewQueries = 8
+
+// turnsAhead says whether the loops of n queries, those of prompts, convert the halves of the next turn before the products of this one. A processor begins the oldest operation that is
+// ready: behind a backlog of products a conversion comes last, all products of its turn wait for it, and only the next few turns fit into what it looks ahead.
+func (v *vm) turnsAhead(n int) bool { return n > fewQueries || !v.wide && n == v.queries() }
 
 // ahead emits the prefetches of one turn of a loop that reads so many bytes of the page.
 func (v *vm) ahead(near, far reg.GPVirtual, bytes int) {
@@ -512,15 +544,17 @@ func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride, near, far reg.G
 	v.MOVQ(vstride, at)
 	v.IMULQ(p, at)
 	v.ADDQ(vp, at)
-	loadV := func() {
+	next := func(c int) reg.Register { return v.r(n*cols + cols + 1 + c) }
+	load := func(to func(c int) reg.Register, from operand.Mem) {
 		for c := range cols {
 			if v.wide {
-				v.VCVTPH2PS_Z(mem(at, c*32), colMask[c], val(c))
+				v.VCVTPH2PS_Z(from.Offset(c*32), colMask[c], to(c))
 			} else {
-				v.halves(val(c), mem(at, c*16))
+				v.halves(to(c), from.Offset(c*16))
 			}
 		}
 	}
+	loadV := func() { load(val, mem(at, 0)) }
 	one := func(i int) {
 		switch {
 		case v.wide:
@@ -534,12 +568,18 @@ func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride, near, far reg.G
 			}
 		}
 	}
-	advance := func(loop string) {
+	step := func() {
 		v.ADDQ(vstride, at)
 		v.ADDQ(operand.U8(4), s)
 		v.INCQ(p)
+	}
+	again := func(loop string) {
 		v.CMPQ(p, end)
 		v.JL(operand.LabelRef(loop))
+	}
+	advance := func(loop string) {
+		step()
+		again(loop)
 	}
 	ragged := func(limit int) {
 		loop, skip := v.label("ragged"), v.label("after")
@@ -565,15 +605,37 @@ func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride, near, far reg.G
 	v.MOVQ(mem(a, asTo), end)
 	v.CMPQ(p, end)
 	v.JGE(operand.LabelRef(rest))
-	v.Label(common)
-	loadV()
-	if n <= fewQueries {
-		v.ahead(near, far, cols*v.vecBytes()/2)
+	products := func() {
+		if n <= fewQueries {
+			v.ahead(near, far, cols*v.vecBytes()/2)
+		}
+		for i := range n {
+			one(i)
+		}
 	}
-	for i := range n {
-		one(i)
+	if v.turnsAhead(n) {
+		last := v.label("last")
+		loadV()
+		v.DECQ(end)
+		v.CMPQ(p, end)
+		v.JGE(operand.LabelRef(last))
+		v.Label(common)
+		load(next, operand.Mem{Base: at, Index: vstride, Scale: 1})
+		products()
+		step()
+		for c := range cols {
+			v.VMOVAPS(next(c), val(c))
+		}
+		again(common)
+		v.Label(last)
+		products()
+		step()
+	} else {
+		v.Label(common)
+		loadV()
+		products()
+		advance(common)
 	}
-	advance(common)
 	v.Label(rest)
 	ragged(asHi)
 
