@@ -307,8 +307,8 @@ func (t *test) replay(trace string, r *result) error {
 	if float64(s.Cache.Bytes) > 1.1*float64(own) {
 		errs = append(errs, fmt.Errorf("%d MiB were read, the replay says %d", s.Cache.Bytes>>20, own>>20))
 	}
-	// What is read ahead and in vain comes on top of the best policy's: two of a hundred, and the first few.
-	if float64(s.Cache.Bytes) > 1.02*float64(best)+float64(8<<20) {
+	// What is as good as sure is read ahead and may be in vain: two of a thousand. The grants that this test takes have a turn miss far more than one slot, or far less.
+	if float64(s.Cache.Bytes) > 1.002*float64(best)+float64(1<<20) {
 		errs = append(errs, fmt.Errorf("%d MiB were read, the best policy without reading ahead would have read %d", s.Cache.Bytes>>20, best>>20))
 	}
 	return errors.Join(errs...)

@@ -1,9 +1,10 @@
 package expert
 
-// auto follows whichever policy has missed least lately. Which one that is depends on the model, on the text and on the memory; so every policy keeps a table of its own beside the
-// real one, on paper, and the order in which slots leave is that of the best. A change of order evicts nothing by itself.
+// auto follows whichever policy has loaded least. Which one that is depends on the model, on the text and on the memory; so every policy keeps a table of its own beside the real one,
+// on paper, and what the best would not have in memory leaves first, in its order. A change evicts nothing by itself. One more policy is followed like that, which cannot be had by itself: next,
+// told of guesses: it keeps what is likely to be wanted soon.
 type auto struct {
-	all []Policy
+	all []Policy // the last is the one that is told of guesses
 	now int
 }
 
@@ -11,22 +12,23 @@ func newAuto(layers []int32) *auto {
 	a := &auto{}
 	for _, name := range plainPolicies {
 		p, _ := NewPolicy(name, layers)
-		a.all = append(a.all, p)
 		if name == PolicyNext {
-			a.now = len(a.all) - 1
+			a.now = len(a.all)
 		}
+		a.all = append(a.all, p)
 	}
+	a.all = append(a.all, a.all[a.now])
 	return a
 }
 
 func (a *auto) Pass(rows int) {
-	for _, p := range a.all {
+	for _, p := range a.all[:len(a.all)-1] {
 		p.Pass(rows)
 	}
 }
 
 func (a *auto) Use(slot uint32, count int) {
-	for _, p := range a.all {
+	for _, p := range a.all[:len(a.all)-1] {
 		p.Use(slot, count)
 	}
 }
@@ -41,24 +43,28 @@ func policyOf(p Policy) Policy {
 	return p
 }
 
-// How policies are compared: misses of so many turns ago count a third, and another one has to be better by a part and by some.
+// How policies are compared: by all their loads, old ones counting less; another one has to be better by a part and by some.
 const (
-	autoWindow = 1024
-	autoPart   = 0.02
-	autoSome   = 4
+	autoWindow = 1 << 16 // turns
+	autoPart   = 0.002
+	autoSome   = 6
 )
 
 // shadows are the tables on paper of an auto policy. Their policies are told by it.
 type shadows struct {
 	auto   *auto
 	tables []*Table
-	missed []float64 // lately
+	missed []float64 // by policy: what each loaded
+	turns  int       // of passes over one row, as far as lately is about them
+	lately float64   // loads of the best one in a turn, of slots that had been there before, averaged over some turns
 }
 
 func newShadows(a *auto, layers []int32, frames int) shadows {
+	a.now = len(a.all) - 1
 	s := shadows{auto: a, missed: make([]float64, len(a.all))}
 	for _, p := range a.all {
 		t := NewTable(layers, frames, 0, p)
+		t.seen = make([]bool, len(layers))
 		t.quiet = true
 		s.tables = append(s.tables, t)
 	}
@@ -72,12 +78,17 @@ func (s *shadows) turn(layer int, slots []uint32, count []int32, rows int) {
 	}
 	best := s.auto.now
 	for i, t := range s.tables {
-		before := t.Loads
+		before, again := t.Loads, t.again
 		t.Turn(layer, slots, count, rows)
 		for more := true; more; {
 			_, _, more = t.Next()
 		}
-		s.missed[i] += float64(t.Loads-before) - s.missed[i]/autoWindow
+		n := float64(t.Loads - before)
+		s.missed[i] += n - s.missed[i]/autoWindow
+		if i == s.auto.now && rows == 1 {
+			s.turns = min(s.turns+1, latelyTurns)
+			s.lately += (float64(t.again-again) - s.lately) / float64(s.turns)
+		}
 		if s.missed[i] < s.missed[best] {
 			best = i
 		}
@@ -87,13 +98,36 @@ func (s *shadows) turn(layer int, slots []uint32, count []int32, rows int) {
 	}
 }
 
+// soon tells the one policy of guesses.
+func (s *shadows) soon(slots []uint32, class []uint8) {
+	if len(s.tables) > 0 {
+		s.tables[len(s.tables)-1].Soon(slots, class)
+	}
+}
+
+func (s *shadows) pass(rows int) {
+	for _, t := range s.tables {
+		t.Pass(rows)
+	}
+}
+
+// astray reports whether the policy that is followed would not have the slot in memory.
+func (s *shadows) astray(slot uint32) bool {
+	return len(s.tables) > 0 && s.tables[s.auto.now].frame[slot] < 0
+}
+
+// balanced reports whether a turn misses about one slot for want of memory.
+func (s *shadows) balanced() bool {
+	return len(s.tables) > 0 && s.turns == latelyTurns && s.lately > balancedLeast && s.lately < balancedMost
+}
+
 // saved is how much less was loaded than the best policy would have by itself; less than nothing if it was more. Without tables on paper it is what was in vain.
 func (s *shadows) saved(loads, vain uint64) float64 {
 	if len(s.tables) == 0 {
 		return -float64(vain)
 	}
 	best := s.tables[0].Loads
-	for _, t := range s.tables {
+	for _, t := range s.tables[:len(s.tables)-1] {
 		best = min(best, t.Loads)
 	}
 	return float64(best) - float64(loads)

@@ -172,7 +172,7 @@ func (p *next) Distance(slot uint32, layer int) float64 {
 // told is the distance of a slot that its layer's next turn wants with a chance of its own, and later ones as usual.
 func (p *next) told(slot uint32, layer int, chance float64) float64 {
 	not := p.not(slot)
-	return p.turn(slot, layer) + (1-chance)*(1+not/max(1-not, 1e-9))
+	return p.turn(slot, layer) + (1-chance)*(turnWeight+not/max(1-not, 1e-9))
 }
 
 // turn is what the way to the slot's turn counts.

@@ -1,12 +1,20 @@
 package expert
 
-// Bounds of reading ahead. A guess is believed by the record of its class, those about slots that are in memory apart from those that are not, which are the less frequent ones: a guess
-// of which more than aheadRisk go wrong is not read. What is read in vain comes on top of what a policy reads anyhow, so it has to be saved first: by keeping what is guessed, where a policy that
-// guesses nothing would not. Beside that one of aheadPart loads may be in vain, and aheadFirst.
+// Bounds of reading ahead. A guess is believed by the record of its class, those about slots that are in memory apart from those that are not, which are the less frequent ones. What is
+// read in vain comes on top of what a policy reads anyhow. So guesses are read that are as good as sure, and others for what was saved by keeping what is guessed, where a policy that guesses
+// nothing would not. Where turns miss about one slot, reading takes about as long as computing, and neither hides the other unless it is known early what to read: there more may be in vain.
+// Where they miss more the disk is the bound, where they miss few little is waited for.
 const (
-	aheadRisk    = 0.15
-	aheadPart    = 400
-	aheadFirst   = 1
+	aheadRisk  = 1.0 / 250  // of a guess
+	aheadPart  = 1.0 / 4000 // of all loads may be in vain
+	aheadFirst = 0.25       // and so many
+
+	balancedLeast = 0.15 // misses of a turn
+	balancedMost  = 0.8
+	balancedRisk  = 0.08
+	balancedPart  = 1.0 / 60
+	latelyTurns   = 256
+
 	aheadClasses = 64
 	aheadMany    = 16 // from here to aheadNear: classes of many rows, which say nothing of the slots that are not named
 	aheadNear    = 24
@@ -19,7 +27,7 @@ const (
 type outcome struct{ told, wanted float64 }
 
 // chance is the part of a class that was wanted. The first few say little.
-func (o *outcome) chance() float64 { return (o.wanted + 3.5) / (o.told + 4) }
+func (o *outcome) chance() float64 { return (o.wanted + 1.8) / (o.told + 2) }
 
 // told is a slot that may be wanted soon.
 type told struct {
@@ -61,7 +69,7 @@ func (b *beliefs) tell(slots []uint32, class []uint8, frame []int32) {
 			b.p[s] = b.class[g.class][g.absent].chance()
 		}
 		b.told = append(b.told, g)
-		if c := class[i] % aheadDeep; c < aheadMany || c >= aheadNear {
+		if few(class[i]) {
 			b.few[b.layerOf[s]] = true
 		}
 	}
@@ -165,3 +173,6 @@ func (h *farthest) pop() {
 	*h = l[:n]
 	h.down(0)
 }
+
+// few reports whether a class is of few rows.
+func few(class uint8) bool { return class%aheadDeep < aheadMany || class%aheadDeep >= aheadNear }

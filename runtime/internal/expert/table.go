@@ -24,6 +24,10 @@ type Table struct {
 	soon    beliefs
 	shadows shadows
 
+	risked int    // slots that were read ahead in vain, and were not as good as sure
+	seen   []bool // by slot: was loaded before; only of tables on paper
+	again  uint64 // loads of such slots
+
 	// Loads so far, and slots that were read ahead and then wanted, or not.
 	Loads, EarlyUsed, EarlyUnused uint64
 
@@ -77,6 +81,7 @@ func (t *Table) Frame(slot uint32) int { return int(t.frame[slot]) }
 func (t *Table) Pass(rows int) {
 	t.ranked = false
 	t.soon.forget()
+	t.shadows.pass(rows)
 	if !t.quiet {
 		t.policy.Pass(rows)
 	}
@@ -126,6 +131,9 @@ func (t *Table) Turn(layer int, slots []uint32, count []int32, rows int) {
 			t.hold[a.slot] = holdNo
 			t.early--
 			t.EarlyUnused++
+			if a.risk > aheadRisk {
+				t.risked++
+			}
 		}
 		return true
 	})
@@ -164,6 +172,7 @@ func (t *Table) Next() (block []uint32, loads []Load, more bool) {
 func (t *Table) Soon(slots []uint32, class []uint8) {
 	t.ranked = false
 	t.soon.tell(slots, class, t.frame)
+	t.shadows.soon(slots, class)
 }
 
 // Early gives, after a turn, the loads of slots that are likely enough to be wanted soon.
@@ -173,13 +182,19 @@ func (t *Table) Early() []Load {
 	for _, a := range t.ahead {
 		risk += a.risk
 	}
-	// What is read in vain must have been saved elsewhere.
-	room := t.shadows.saved(t.Loads-uint64(t.early), t.EarlyUnused) + aheadFirst + float64(t.Loads)/aheadPart - risk
+	most, part := aheadRisk, aheadPart
+	room := t.shadows.saved(t.Loads-uint64(t.early), t.EarlyUnused) + aheadFirst - risk
+	if t.shadows.balanced() {
+		most, part = balancedRisk, balancedPart
+	} else {
+		room += float64(t.risked) // those are not the fault of what is as good as sure
+	}
+	room += float64(t.Loads) * part
 	for _, g := range t.soon.told {
 		if t.frame[g.slot] >= 0 {
 			continue
 		}
-		if risk := t.soon.risk(g); risk <= aheadRisk && risk <= room && t.readAhead(g.slot, risk) {
+		if risk := t.soon.risk(g); risk <= most && risk <= room && t.readAhead(g.slot, risk) {
 			room -= risk
 		}
 	}
@@ -246,6 +261,12 @@ func (t *Table) put(slot uint32, hold uint8) bool {
 	t.slot[f], t.frame[slot], t.hold[slot] = int32(slot), f, hold
 	t.loads = append(t.loads, Load{slot, uint32(f)})
 	t.Loads++
+	if t.seen != nil {
+		if t.seen[slot] {
+			t.again++
+		}
+		t.seen[slot] = true
+	}
 	return true
 }
 
@@ -257,20 +278,22 @@ func (t *Table) released(slot uint32) {
 	}
 }
 
-// distance is the policy's, and what is believed to be wanted soon stays.
+// distance is the policy's; what is believed to be wanted soon stays, and what the policy would not have in memory by itself leaves first.
 func (t *Table) distance(slot uint32) float64 {
+	const astray = 1e12
 	p, told := t.soon.chance(slot)
-	if !told {
-		return t.policy.Distance(slot, t.layer)
-	}
-	if q, ok := policyOf(t.policy).(*next); ok {
+	q, tells := policyOf(t.policy).(*next)
+	switch {
+	case told && p >= 0.5 && !tells:
+		return t.policy.Distance(slot, t.layer) - astray
+	case told && tells && p >= 0.5:
+		return q.told(slot, t.layer, p)
+	case t.shadows.astray(slot):
+		return astray + t.policy.Distance(slot, t.layer)
+	case told && tells:
 		return q.told(slot, t.layer, p)
 	}
-	d := t.policy.Distance(slot, t.layer)
-	if p >= 0.5 {
-		d -= 1e12
-	}
-	return d
+	return t.policy.Distance(slot, t.layer)
 }
 
 // room makes n frames free, as far as there are slots that may leave: the farthest first, what was read ahead last (early: not at all). Of slots that will be wanted within a pass
