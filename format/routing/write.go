@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"slices"
 )
 
 // Writer writes a trace. Its errors come with Close. Not for several goroutines at once.
@@ -180,9 +179,4 @@ func (t *Trace) Write(w io.Writer) error {
 		out.Soon(u.Soon, u.Class)
 	}
 	return out.Close()
-}
-
-// Equal reports whether two traces are of models with the same experts in the same layers, whatever the slots' lengths, which the type of the weights decides.
-func (t *Trace) Equal(slots []Slot) bool {
-	return slices.EqualFunc(t.Slots, slots, func(a, b Slot) bool { return a.Layer == b.Layer && a.Expert == b.Expert })
 }
