@@ -13,7 +13,7 @@ import (
 
 // OutputRevision is raised by hand whenever the bytes of any container change for the same source and options. It is part
 // of the container, so that two that differ say so.
-const OutputRevision = 2
+const OutputRevision = 3
 
 // compilerName is the other half of the compiler's identity in a container.
 const compilerName = "jnsc"
