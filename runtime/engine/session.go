@@ -180,7 +180,7 @@ func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) boo
 			k++
 		}
 		s.cache.Slide()
-		if s.cache.UntilMark() == kv.MarkEvery {
+		if s.cache.Due() {
 			s.cache.Mark()
 		}
 		from += n

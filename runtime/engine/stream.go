@@ -169,7 +169,7 @@ func kvBytes(p *format.Program, o Options, context int) (n uint64) {
 		}
 		positions := uint64(context)
 		if s.Window > 0 {
-			positions = min(positions, uint64(s.Window)+kv.MarkEvery)
+			positions = min(positions, uint64(s.Window)+uint64(kv.MarkDistance(o.Batch)))
 		}
 		page := kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Eight: o.KV == KVQ8}.PageBytes()
 		n += (positions + kv.Chunk - 1) / kv.Chunk * uint64(page)

@@ -139,6 +139,7 @@ func New(c Config) (*Model, error) {
 	}
 	m.store = kv.NewStore(shapes)
 	m.store.SetMemory(c.Memory)
+	m.store.SetBatch(c.Batch)
 	used, whole := map[uint32]bool{}, map[uint32]bool{}
 	for i := range c.Program.Ops {
 		_, rows := c.Program.Ops[i].Params.(*format.RowsParams)

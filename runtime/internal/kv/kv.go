@@ -95,12 +95,16 @@ type Store struct {
 	marked []*Cache                    // that have marks, the one marked longest ago first
 
 	passing bool // a state forgets
+	every   int  // positions between marks
 }
 
 // NewStore makes a store for states of these shapes.
 func NewStore(shapes []Shape) *Store {
-	return &Store{shapes: shapes, free: make([][]*Page, len(shapes)), passing: slices.ContainsFunc(shapes, Shape.passing)}
+	return &Store{shapes: shapes, free: make([][]*Page, len(shapes)), passing: slices.ContainsFunc(shapes, Shape.passing), every: MarkEvery}
 }
+
+// SetBatch says how many positions are computed at a time, before there are caches: batches end at marks, so marks lie at least as far apart.
+func (s *Store) SetBatch(positions int) { s.every = MarkDistance(positions) }
 
 // SetLimit bounds the memory of all pages, in bytes; 0: no bound. How much a position takes is a matter of the program, which may be anybody's, and memory that
 // is not there ends the process, not the request.

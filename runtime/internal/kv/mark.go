@@ -2,8 +2,11 @@ package kv
 
 import "slices"
 
-// MarkEvery is the distance of the positions at which a cache should be marked while it grows.
+// MarkEvery is the least distance of the positions at which a cache should be marked while it grows.
 const MarkEvery = 512
+
+// MarkDistance is the distance of marks where so many positions are computed at a time.
+func MarkDistance(positions int) int { return max(positions, MarkEvery) }
 
 // maxMarks bounds what a cache keeps: each mark holds as much as all recurrent states and windows take.
 const maxMarks = 4
@@ -20,8 +23,11 @@ func (c *Cache) UntilMark() int {
 	if !c.store.passing {
 		return int(^uint(0) >> 1)
 	}
-	return MarkEvery - c.n%MarkEvery
+	return c.store.every - c.n%c.store.every
 }
+
+// Due says that the cache has come to a position at which it should be marked.
+func (c *Cache) Due() bool { return c.store.passing && c.n%c.store.every == 0 }
 
 // Mark makes it possible to come back to the present position later, at the price of a copy of what changes. Marks are given up where they become many or memory scarce: those
 // whose loss costs least first, that is those near to the one before and far from the end.

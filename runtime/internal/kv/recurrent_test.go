@@ -65,3 +65,24 @@ func TestARecurrentStateThatDoesNotFitChangesNothing(t *testing.T) {
 	require.ErrorIs(t, err, ErrMemory)
 	require.Zero(t, c.Len())
 }
+
+func TestMarksAreNoNearerThanABatchIsLong(t *testing.T) {
+	for batch, every := range map[int]int{1: 512, 512: 512, 2048: 2048} {
+		s := NewStore([]Shape{{Recurrent: 3}})
+		s.SetBatch(batch)
+		c := s.NewCache(1 << 14)
+		require.Equal(t, every, c.UntilMark(), batch)
+		_, err := c.Extend(every - 100)
+		require.NoError(t, err)
+		require.Equal(t, 100, c.UntilMark())
+		require.False(t, c.Due())
+		_, err = c.Extend(100)
+		require.NoError(t, err)
+		require.True(t, c.Due())
+		c.Close()
+	}
+	s := NewStore([]Shape{{KVHeads: 1, KeyDim: 8, ValDim: 8}}) // forgets nothing
+	c := s.NewCache(1 << 14)
+	require.Greater(t, c.UntilMark(), 1<<20)
+	require.False(t, c.Due())
+}
