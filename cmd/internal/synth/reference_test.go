@@ -460,10 +460,12 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 		if r.sinks != nil {
 			sum = math.Exp(r.sinks[h])
 		}
+		query := q[h*dim : (h+1)*dim]
 		for t := first; t <= pos; t++ {
+			key, val := keys[t][g:g+dim], vals[t][g:g+dim]
 			s := 0.0
-			for i := range dim {
-				s += q[h*dim+i] * keys[t][g+i]
+			for i, v := range query {
+				s += v * key[i]
 			}
 			if s *= scale; r.cap != 0 {
 				s = r.cap * math.Tanh(s/r.cap)
@@ -473,8 +475,8 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 			}
 			e := math.Exp(s)
 			sum += e
-			for i := range dim {
-				o[i] += e * vals[t][g+i]
+			for i, v := range val {
+				o[i] += e * v
 			}
 		}
 		out = append(out, scaled(o, 1/sum)...)
