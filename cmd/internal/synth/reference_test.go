@@ -41,6 +41,7 @@ type form struct {
 	ownNorms  bool                                      // every head has its own norm weights
 	centred   bool                                      // and these norms are layer norms with biases
 	start     func(r *reference, x []float64) []float64 // what becomes of the embedding
+	stored    func(float64) float64                     // what is kept of keys and values; nil: all
 	whole     func(r *reference, token, pos int) []float64
 }
 
@@ -436,7 +437,11 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 		if r.valNorm {
 			v = heads(v, dim, func(h []float64) []float64 { return norm(h, nil, nil, false) })
 		}
-		r.keys[l], r.vals[l] = append(r.keys[l], turn(k, "attn_k_norm.weight")), append(r.vals[l], v)
+		k = turn(k, "attn_k_norm.weight")
+		if r.stored != nil {
+			k, v = each(k, r.stored), each(v, r.stored)
+		}
+		r.keys[l], r.vals[l] = append(r.keys[l], k), append(r.vals[l], v)
 	}
 	if r.from != nil {
 		from = r.from(l)
