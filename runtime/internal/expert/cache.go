@@ -404,8 +404,13 @@ func (k *Cache) Ahead(slots []uint32) {
 // warmUp reads a little of the last run's hot set, where frames are free and nothing else of it is under way.
 func (k *Cache) warmUp() {
 	const step = 4
-	if len(k.warm) == 0 || k.warming != nil && !k.warming.Ended() {
+	if len(k.warm) == 0 {
 		return
+	}
+	if k.warming != nil {
+		if k.c.Ahead.Poll(); !k.warming.Ended() { // nobody else may look at that queue
+			return
+		}
 	}
 	for n := 0; n < step && len(k.warm) > 0; {
 		s := k.warm[0]
