@@ -1,6 +1,10 @@
 package kernels
 
-import "jns/kernels/scalar"
+import (
+	"sync"
+
+	"jns/kernels/scalar"
+)
 
 // fillState makes the steps of recurrent layers of a set's own functions, lane by lane what package scalar says: rows are short enough for the first-level cache, so that several
 // passes over one cost little.
@@ -18,7 +22,8 @@ func fillState(v *Vec) {
 		}
 	}
 	v.ScanChannels = func(s, a []float32, stride int, delta, x, b, c, y []float32) {
-		var decay [256]float32
+		decay := decays.Get().(*[256]float32)
+		defer decays.Put(decay)
 		for len(x) > len(decay) {
 			n := len(decay)
 			v.ScanChannels(s, a, stride, delta[:n], x[:n], b, c, y[:n])
@@ -76,6 +81,9 @@ func fillState(v *Vec) {
 		}
 	}
 }
+
+// decays are scratch of ScanChannels. On the stack they would not stay: functions that are only known when the program runs get them, and each call would allocate.
+var decays = sync.Pool{New: func() any { return new([256]float32) }}
 
 // mulAddOf makes MulAdd of a product and a sum.
 func mulAddOf(v *Vec) func(dst, a, b []float32) {

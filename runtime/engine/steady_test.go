@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -10,16 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"jns/compiler"
+	"jns/runtime/internal/store"
 )
 
 // steadyModels are small: what is measured is what the program does per token, not how fast.
 var steadyModels = []string{"jns-tiny", "jns-tiny-moe"}
 
-func steady(t *testing.T, name string, threads, room int) *Engine {
+func steadyFile(t *testing.T, name string) string {
 	out := filepath.Join(t.TempDir(), "m.jns")
 	_, err := compiler.Compile(context.Background(), compiler.Options{Source: "../../testdata/models/tiny/" + name + ".gguf", Output: out})
 	require.NoError(t, err)
-	e, err := Open(out, Options{Context: room, Threads: threads})
+	return out
+}
+
+func steady(t *testing.T, name string, o Options) *Engine {
+	e, err := Open(steadyFile(t, name), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e
@@ -28,34 +35,68 @@ func steady(t *testing.T, name string, threads, room int) *Engine {
 func TestATokenTakesNoAllocation(t *testing.T) {
 	for _, name := range steadyModels {
 		for _, threads := range []int{1, 2} {
-			e := steady(t, name, threads, 512)
-			s := e.NewSession()
-			var id int32
-			var sum float32
-			ctx, one := context.Background(), []int32{1}
-			each := func(_ int, l []float32) error { sum += l[0]; return nil }
-			token := func() {
-				one[0] = id
-				id = (id + 7) % int32(e.Vocab())
-				require.NoError(t, s.Eval(ctx, one, nil, each))
+			for _, kv := range []string{KVF16, KVQ8} {
+				e := steady(t, name, Options{Context: 512, Threads: threads, KV: kv})
+				requireNoAllocation(t, e, fmt.Sprintf("%s, %d threads, %s", name, threads, kv))
 			}
-			for range 65 { // into a page's middle: a page is 64 positions, and a new one is memory
-				token()
-			}
-			require.Zero(t, testing.AllocsPerRun(60, token), "%s, %d threads", name, threads)
-			require.NoError(t, s.Truncate(1)) // pages given back are used again, so that a page's border costs nothing either
-			for range 100 {
-				token()
-			}
-			s.Close()
 		}
+	}
+}
+
+// Where experts, or dense matrices, are read as they are wanted, whatever reads them.
+func TestAStreamedTokenTakesNoAllocation(t *testing.T) {
+	for _, name := range steadyModels {
+		smallBase(t)
+		path, o := steadyFile(t, name), Options{Context: 512, Batch: 8}
+		least, all := granted(t, path, o)
+		for i, io := range []string{"pread", "mmap", "uring"} {
+			o := o
+			o.Threads, o.Memory, o.IO, o.KV = 1+i%2, least+uint64(i)*(all-least)/4, io, []string{KVF16, KVQ8}[i%2]
+			e, err := Open(path, o)
+			if io == "uring" && errors.Is(err, store.ErrBackend) {
+				t.Logf("no io_uring here: %v", err)
+				continue
+			}
+			require.NoError(t, err)
+			requireNoAllocation(t, e, fmt.Sprintf("%s by %s in %d bytes", name, io, o.Memory))
+			r := e.StreamReceipt()
+			require.NotNil(t, r)
+			require.Positive(t, r.Cache.Tokens.Bytes)
+			require.NoError(t, e.Close())
+		}
+	}
+}
+
+// requireNoAllocation counts what tokens allocate, one by one: not even one in many may.
+func requireNoAllocation(t *testing.T, e *Engine, what string) {
+	t.Helper()
+	s := e.NewSession()
+	defer s.Close()
+	var id int32
+	var sum float32
+	ctx, one := context.Background(), []int32{1}
+	each := func(_ int, l []float32) error { sum += l[0]; return nil }
+	token := func() {
+		one[0] = id
+		id = (id + 7) % int32(e.Vocab())
+		if err := s.Eval(ctx, one, nil, each); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 65 { // into a page's middle: a page is 64 positions, and a new one is memory
+		token()
+	}
+	require.Zero(t, testing.AllocsPerRun(60, token), what)
+	require.NoError(t, s.Truncate(1)) // pages given back are used again, so that a page's border costs nothing either
+	for range 100 {
+		token()
 	}
 }
 
 func TestNoGarbageIsCollectedWhileAThousandTokensAreDecoded(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	for _, name := range steadyModels {
-		e := steady(t, name, 2, 1200)
+		e := steady(t, name, Options{Context: 1200, Threads: 2})
 		for _, generate := range []bool{false, true} {
 			s := e.NewSession()
 			runtime.GC()

@@ -94,10 +94,10 @@ func (p *Plan) Share() float64 {
 // Cache is a table with memory and readers: an exec.Stream.
 type Cache struct {
 	c       Config
-	group   [2]group // experts, dense
-	id      []uint32 // by place: number in its group
-	turn    *group   // of the turn under way
-	parts   []want
+	group   [2]group      // experts, dense
+	id      []uint32      // by place: number in its group
+	turn    *group        // of the turn under way
+	parts   []part[int32] // of it, by pool
 	more    []bool
 	block   []uint32
 	local   []uint32
@@ -138,6 +138,8 @@ type group struct {
 	of     []uint8
 	tables []*Table
 	frames [][]frame
+	wanted []part[int32] // of a turn, by pool
+	likely []part[uint8] // to be wanted after it
 }
 
 // frame is memory for one slot.
@@ -195,6 +197,7 @@ func New(c Config) (*Cache, error) {
 			}
 			g.frames = append(g.frames, frames)
 		}
+		g.wanted, g.likely = make([]part[int32], len(pools)), make([]part[uint8], len(pools))
 	}
 	k.more = make([]bool, 8)
 	k.warmUp()
@@ -309,8 +312,8 @@ func (k *Cache) Turn(slots []uint32, counts []int32, rows int) {
 			k.c.Trace.Turn(k.local, counts)
 			k.c.Trace.Soon(k.soon, k.class)
 		}
-		for i, part := range splitClass(k.soon, k.class, g.of, len(g.tables)) {
-			g.tables[i].Soon(part.slots, part.class)
+		for i, part := range split(g.likely, k.soon, k.class, g.of) {
+			g.tables[i].Soon(part.slots, part.with)
 		}
 		k.soon, k.class = k.soon[:0], k.class[:0]
 		for i, id := range k.local {
@@ -322,10 +325,10 @@ func (k *Cache) Turn(slots []uint32, counts []int32, rows int) {
 			k.heat[id] += uint64(counts[i])
 		}
 	}
-	k.parts = split(k.local, counts, g.of, len(g.tables))
+	k.parts = split(g.wanted, k.local, counts, g.of)
 	for i, p := range k.parts {
 		if k.more[i] = len(p.slots) > 0; k.more[i] {
-			g.tables[i].Turn(int(g.places[p.slots[0]].Layer), p.slots, p.count, rows)
+			g.tables[i].Turn(int(g.places[p.slots[0]].Layer), p.slots, p.with, rows)
 		}
 	}
 }

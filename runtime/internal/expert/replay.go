@@ -36,6 +36,7 @@ func (t *Trace) Replay(policy string, memory int64, ahead bool) (Replayed, error
 		}
 		tables[i] = NewTable(layers, p.frames, 0, q)
 	}
+	wanted, likely := make([]part[int32], len(pools)), make([]part[uint8], len(pools))
 	rows := 1
 	for _, u := range t.Turns {
 		if u.Slots == nil {
@@ -47,15 +48,15 @@ func (t *Trace) Replay(policy string, memory int64, ahead bool) (Replayed, error
 		}
 		r.Wanted += uint64(len(u.Slots))
 		if ahead {
-			for i, part := range splitClass(u.Soon, u.Class, poolOf, len(pools)) {
-				tables[i].Soon(part.slots, part.class)
+			for i, part := range split(likely, u.Soon, u.Class, poolOf) {
+				tables[i].Soon(part.slots, part.with)
 			}
 		}
-		for i, part := range split(u.Slots, u.Count, poolOf, len(pools)) {
+		for i, part := range split(wanted, u.Slots, u.Count, poolOf) {
 			if len(part.slots) == 0 {
 				continue
 			}
-			tables[i].Turn(int(layers[part.slots[0]]), part.slots, part.count, rows)
+			tables[i].Turn(int(layers[part.slots[0]]), part.slots, part.with, rows)
 			for more := true; more; {
 				var loads []Load
 				_, loads, more = tables[i].Next()
@@ -178,41 +179,30 @@ func sizePools(slots []Slot, memory int64) (pools []pool, of []uint8) {
 
 func frameSize(n int64) int64 { return (n + 4095) &^ 4095 }
 
-type want struct {
+// part is what a turn wants, or what may follow, of the slots of one pool, and what is said of each: for how many rows, or of which class.
+type part[T any] struct {
 	slots []uint32
-	count []int32
+	with  []T
 }
 
-// split parts what a turn wants by pool.
-func split(slots []uint32, count []int32, of []uint8, n int) []want {
-	if n == 1 {
-		return []want{{slots, count}}
+// split parts slots by pool into out, which has a part for each. The lists in out are used again, so that a token takes no memory; one pool has the lists as they come.
+func split[T any](out []part[T], slots []uint32, with []T, of []uint8) []part[T] {
+	if len(out) == 1 {
+		out[0] = part[T]{slots, with}
+		return out
 	}
-	out := make([]want, n)
+	for i := range out {
+		out[i].slots, out[i].with = out[i].slots[:0], out[i].with[:0]
+		if with == nil {
+			out[i].with = nil
+		}
+	}
 	for i, s := range slots {
 		w := &out[of[s]]
 		w.slots = append(w.slots, s)
-		if count != nil {
-			w.count = append(w.count, count[i])
+		if with != nil {
+			w.with = append(w.with, with[i])
 		}
-	}
-	return out
-}
-
-type likely struct {
-	slots []uint32
-	class []uint8
-}
-
-// splitClass parts what may be wanted soon by pool.
-func splitClass(slots []uint32, class []uint8, of []uint8, n int) []likely {
-	if n == 1 {
-		return []likely{{slots, class}}
-	}
-	out := make([]likely, n)
-	for i, s := range slots {
-		w := &out[of[s]]
-		w.slots, w.class = append(w.slots, s), append(w.class, class[i])
 	}
 	return out
 }
