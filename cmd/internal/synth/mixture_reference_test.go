@@ -153,9 +153,11 @@ func (r *reference) expert(name string, e int, x []float64, count int) []float64
 func product(w, x []float64) []float64 {
 	y := make([]float64, len(w)/len(x))
 	for i := range y {
+		row, sum := w[i*len(x):(i+1)*len(x)], 0.0
 		for j, v := range x {
-			y[i] += w[i*len(x)+j] * v
+			sum += row[j] * v
 		}
+		y[i] = sum
 	}
 	return y
 }

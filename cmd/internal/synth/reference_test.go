@@ -273,14 +273,7 @@ func (r *reference) get(name string) []float64 {
 
 // mul is prefix.weight·x + prefix.bias.
 func (r *reference) mul(prefix string, x []float64) []float64 {
-	w := r.get(prefix + ".weight")
-	y := make([]float64, len(w)/len(x))
-	for i := range y {
-		for j, v := range x {
-			y[i] += w[i*len(x)+j] * v
-		}
-	}
-	return add(y, r.get(prefix+".bias"))
+	return add(product(r.get(prefix+".weight"), x), r.get(prefix+".bias"))
 }
 
 func add(x, y []float64) []float64 {
