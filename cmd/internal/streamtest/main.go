@@ -27,7 +27,7 @@ func main() {
 	flag.StringVar(&t.dir, "dir", ".", "folder for the model, which stays there")
 	flag.StringVar(&t.jnsc, "jnsc", "bin/jnsc", "the compiler")
 	flag.StringVar(&t.run, "jns-run", "bin/jns-run", "the runtime")
-	flag.StringVar(&t.group, "cgroup", "", "folder of a memory control group (version 1) of which groups may be made below: each run has its grant as the limit")
+	flag.StringVar(&t.group, "cgroup", "", "folder of a control group with memory (version 1 or 2) below which groups may be made: each run has its grant as the limit, and no swap")
 	flag.IntVar(&t.n, "n", 48, "tokens to generate")
 	flag.IntVar(&t.prompt, "p", 64, "tokens of the prompt")
 	grants := flag.String("memory", "", "grants, such as 1GiB,2GiB (default: 1/8, 1/4 and 1/2 of the model)")
@@ -111,8 +111,9 @@ type result struct {
 		} `json:"stream"`
 	} `json:"receipt"`
 
-	peak uint64
-	took time.Duration
+	peak   uint64 // of the process
+	charge charge // of its control group, if it had one
+	took   time.Duration
 }
 
 func (t *test) all() error {
@@ -128,7 +129,7 @@ func (t *test) all() error {
 			t.grants = append(t.grants, strconv.FormatInt(st.Size()/part+t.floor(), 10))
 		}
 	}
-	fmt.Printf("%-10s %-18s %9s %9s %8s %9s %9s %7s %9s\n", "memory", "io", "prefill/s", "decode/s", "hit rate", "read MiB", "ahead MiB", "wait s", "peak MiB")
+	fmt.Printf("%-10s %-18s %9s %9s %8s %9s %9s %7s %9s %11s %9s\n", "memory", "io", "prefill/s", "decode/s", "hit rate", "read MiB", "ahead MiB", "wait s", "peak MiB", "charged MiB", "limit hit")
 	ref, err := t.once("", "auto", "")
 	if err != nil {
 		return err
@@ -199,13 +200,13 @@ func (t *test) once(memory, io, trace string) (*result, error) {
 		args = append(args, "--record-routing", trace)
 	}
 	c := exec.Command(t.run, args...)
+	var g *group
 	if t.group != "" && memory != "" {
-		var done func()
 		var err error
-		if c, done, err = t.limited(memory, t.run, args...); err != nil {
+		if c, g, err = t.limited(memory, t.run, args...); err != nil {
 			return nil, err
 		}
-		defer done()
+		defer g.remove()
 	}
 	if t.cache != "" {
 		c.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.cache)
@@ -218,6 +219,12 @@ func (t *test) once(memory, io, trace string) (*result, error) {
 	}
 	r := &result{took: time.Since(start)}
 	r.peak = peakOf(c.ProcessState)
+	if g != nil {
+		var err error
+		if r.charge, err = g.charge(); err != nil {
+			return nil, err
+		}
+	}
 	return r, json.Unmarshal(out.Bytes(), r)
 }
 
@@ -242,7 +249,11 @@ func (t *test) print(grant string, r *result) {
 	} else {
 		fmt.Printf(" %8s %9s %9s %7s", "", "", "", "")
 	}
-	fmt.Printf(" %9d\n", r.peak>>20)
+	fmt.Printf(" %9d", r.peak>>20)
+	if r.charge.known {
+		fmt.Printf(" %11.1f %9d", float64(r.charge.peak)/(1<<20), r.charge.hits)
+	}
+	fmt.Println()
 }
 
 func (t *test) judge(grant, io string, ref, r *result) error {
@@ -258,6 +269,9 @@ func (t *test) judge(grant, io string, ref, r *result) error {
 	}
 	if n, err := strconv.ParseUint(bytesOf(grant), 10, 64); err == nil && r.peak > n {
 		fail("peak memory %d MiB", r.peak>>20)
+	}
+	if err := r.charge.judge(bytesOf(grant)); err != nil {
+		fail("%w", err)
 	}
 	if r.Receipt.Stream == nil {
 		fail("nothing was streamed")

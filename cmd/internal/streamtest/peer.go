@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -51,12 +50,12 @@ func (o *other) once(prompt, n int) (time.Duration, error) {
 	}
 	dropCache(o.gguf)
 	// --exact: weights rearranged at load would be anonymous memory, which the limit does not allow.
-	c, done, err := o.t.limited(o.memory, o.program, "logits", o.gguf, "--tokens", strings.Join(tokens, ","), "--prompt", strconv.Itoa(prompt), "--generate", strconv.Itoa(n),
+	c, g, err := o.t.limited(o.memory, o.program, "logits", o.gguf, "--tokens", strings.Join(tokens, ","), "--prompt", strconv.Itoa(prompt), "--generate", strconv.Itoa(n),
 		"-o", os.DevNull, "--exact", "-t", "2")
 	if err != nil {
 		return 0, err
 	}
-	defer done()
+	defer g.remove()
 	c.Stderr = os.Stderr
 	start := time.Now()
 	if err := c.Start(); err != nil {
@@ -70,15 +69,15 @@ func (o *other) once(prompt, n int) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// limited is a command in a control group with a limit of memory.
-func (t *test) limited(memory, name string, args ...string) (*exec.Cmd, func(), error) {
-	g := filepath.Join(t.group, fmt.Sprintf("stream-test-%d", os.Getpid())) // others may test at the same time
-	if err := os.MkdirAll(g, 0o755); err != nil {
+// limited is a group with a limit of memory, and a command that runs in it.
+func (t *test) limited(memory, name string, args ...string) (*exec.Cmd, *group, error) {
+	limit, err := strconv.ParseUint(bytesOf(memory), 10, 64)
+	if err != nil {
+		return nil, nil, fmt.Errorf("-memory %s: %w", memory, err)
+	}
+	g, err := newGroup(t.group, limit)
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := os.WriteFile(filepath.Join(g, "memory.limit_in_bytes"), []byte(bytesOf(memory)), 0o644); err != nil {
-		return nil, nil, err
-	}
-	c := exec.Command("/bin/sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(g, "cgroup.procs"), name}, args...)...)
-	return c, func() { os.Remove(g) }, nil
+	return g.command(name, args...), g, nil
 }
