@@ -131,6 +131,7 @@ func engineFlags() []cli.Flag {
 type opened struct {
 	*engine.Engine
 	trace *traceFile
+	full  func() bool // the run was longer than a trace can be
 }
 
 // Close closes the engine, which writes the trace's end, and gives the trace its name.
@@ -138,6 +139,9 @@ func (o *opened) Close() error {
 	err := o.Engine.Close()
 	if o.trace == nil {
 		return err
+	}
+	if o.full() {
+		fmt.Fprintf(os.Stderr, "jns-run: the run was longer than a trace can be: %s holds its beginning alone\n", o.trace.name)
 	}
 	return errors.Join(err, o.trace.close(err == nil))
 }
@@ -172,7 +176,7 @@ func openNamed(c *cli.Command, name string) (*opened, error) {
 	if err := trace.started(e); err != nil {
 		return nil, errors.Join(err, e.Close(), trace.close(false))
 	}
-	return &opened{e, &trace}, nil
+	return &opened{e, &trace, e.TraceFull}, nil
 }
 
 // apart refuses to write over what is read, and over models: a result can be had again, a model perhaps not.

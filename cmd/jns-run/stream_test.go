@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	jnscli "jns/cmd/internal/cli"
 	"jns/cmd/internal/output"
+	"jns/runtime/engine"
 )
 
 func TestPoliciesAreNamesWithACommaBetween(t *testing.T) {
@@ -73,4 +75,31 @@ func TestATraceGetsItsNameWhenItIsWhole(t *testing.T) {
 	b, err = os.ReadFile(name)
 	require.NoError(t, err)
 	require.Equal(t, "all of it", string(b))
+}
+
+// A trace that could not hold all of a run is whole, and the user is told that it is not of the whole run.
+func TestATraceThatIsFullIsSpokenOfOnce(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		e, err := engine.Open(container(t, "jns-tiny"), engine.Options{})
+		require.NoError(t, err)
+		o := &opened{e, &traceFile{name: filepath.Join(t.TempDir(), "f")}, func() bool { return full }}
+		_, err = o.trace.Write([]byte("as much as fits"))
+		require.NoError(t, err)
+		words, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+		require.NoError(t, err)
+		old := os.Stderr
+		os.Stderr = words
+		err = o.Close()
+		os.Stderr = old
+		require.NoError(t, err)
+		require.NoError(t, words.Close())
+		b, err := os.ReadFile(words.Name())
+		require.NoError(t, err)
+		if full {
+			require.Equal(t, 1, strings.Count(string(b), "longer than a trace can be"), "%s", b)
+		} else {
+			require.Empty(t, string(b))
+		}
+		require.FileExists(t, o.trace.name)
+	}
 }

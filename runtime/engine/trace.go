@@ -28,6 +28,11 @@ func ReadTrace(r io.Reader) (*Trace, error) {
 	return &Trace{t}, nil
 }
 
+// TraceFull reports whether the run was longer than a trace can be, so that Options.Record got its beginning alone. After Close, or between runs.
+func (e *Engine) TraceFull() bool {
+	return e.stream != nil && e.stream.trace != nil && e.stream.trace.Full()
+}
+
 // Slots is the number of expert slots of the recorded model, Bytes their size, Passes the number of passes.
 func (t *Trace) Slots() (slots int, bytes uint64, passes int) {
 	for _, s := range t.t.Slots {
