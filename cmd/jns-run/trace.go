@@ -67,7 +67,7 @@ func statsCommand() *cli.Command {
 		Flags: append(engineFlags(),
 			&cli.StringFlag{Name: "prompt", Aliases: []string{"p"}, Usage: "the prompt"},
 			&cli.IntSliceFlag{Name: "tokens", Usage: "the prompt as token ids"},
-			&cli.IntFlag{Name: "n", Usage: "tokens to generate", Value: 64}),
+			&cli.IntFlag{Name: "n", Usage: "tokens to generate (-1: until the context is full)", Value: 64, Validator: lengths}),
 		Action: with(stats),
 	}
 }
@@ -185,6 +185,10 @@ func stats(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		if p.Passes > 0 {
 			fmt.Fprintf(w, "%s\t%d in %.1f ms, of which %.1f were waited for reads; %s read\n", p.name, p.Rows, p.RanMS, p.WaitedMS, jnscli.Size(p.Bytes))
 		}
+	}
+	if b := r.Decoding; b != nil {
+		fmt.Fprintf(w, "bound by\t%s: %.2f s computed, %.2f s to read as much at the measured rate; it took %.2f s, %.2f of them waited: %.2f × the longer\n",
+			map[string]string{engine.BoundComputing: "the processor", engine.BoundReading: "the disk"}[b.By], b.Computed, b.Read, b.Took, b.Waited, b.Ratio)
 	}
 	if s := k.Skip; s != nil {
 		fmt.Fprintf(w, "left out\t%d of %d chosen experts (%.2f %%), with %.2f %% of the routers' weight; limit %v of the largest\n", s.Skipped, s.Chosen, 100*s.Part, 100*s.Weight, s.Below)

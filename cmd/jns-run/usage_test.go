@@ -56,6 +56,7 @@ func TestExitCodesSayWhatKindOfFailureItWas(t *testing.T) {
 		{jnscli.ExitUsage, "bench GOOD --system x"},
 		{jnscli.ExitUsage, "chat"},
 		{jnscli.ExitUsage, "GOOD -p hi -n -2"},
+		{jnscli.ExitUsage, "stats GOOD -p hi -n -5"},
 		{jnscli.ExitUsage, "GOOD -p hi --io frobnicate"},
 		{jnscli.ExitUsage, "GOOD -p hi --memory="},
 		{jnscli.ExitUsage, "GOOD -p hi --record-routing TRACE"}, // of a model that fits in memory

@@ -13,8 +13,42 @@ type Receipt struct {
 	KV         string              `json:"kv"` // how keys and values are kept: part of what the numbers mean
 	IO         string              `json:"io"` // how weights are read
 	ArenaBytes int                 `json:"arena_bytes"`
-	Pools      PoolsReceipt        `json:"pools"`            // which processors worked
-	Stream     *StreamReceipt      `json:"stream,omitempty"` // of weights that do not all stay in memory
+	Pools      PoolsReceipt        `json:"pools"`              // which processors worked
+	Stream     *StreamReceipt      `json:"stream,omitempty"`   // of weights that do not all stay in memory
+	Decoding   *BoundReceipt       `json:"decoding,omitempty"` // what bounds tokens one by one where weights are read
+}
+
+// BoundReceipt compares the time that tokens took, one by one, with the longer of the two that it is made of. Reads go on while something is computed: where nothing is lost between the
+// two, the ratio is 1. The first tokens, which find little in memory, are in it too.
+type BoundReceipt struct {
+	By       string  `json:"by"`        // BoundComputing or BoundReading: the longer one
+	Took     float64 `json:"took_s"`    // all passes over one token
+	Waited   float64 `json:"waited_s"`  // of it: at least one worker had nothing to do but wait for a read
+	Computed float64 `json:"compute_s"` // the rest
+	Read     float64 `json:"read_s"`    // the bytes that were read at the rate that the way of reading was measured with
+	Ratio    float64 `json:"ratio"`     // took ÷ the longer one
+}
+
+// What bounds the rate of tokens.
+const (
+	BoundComputing = "compute"
+	BoundReading   = "read"
+)
+
+// boundOf is nil where there is nothing to compare: no token came alone, or the rate of reading is not known.
+func boundOf(p StreamPhase, rate float64) *BoundReceipt {
+	if p.Passes == 0 || p.RanMS <= 0 || rate <= 0 {
+		return nil
+	}
+	b := &BoundReceipt{By: BoundComputing, Took: p.RanMS / 1000, Waited: min(p.WaitedMS, p.RanMS) / 1000, Read: float64(p.Bytes) / rate}
+	b.Computed = b.Took - b.Waited
+	if b.Read > b.Computed {
+		b.By = BoundReading
+	}
+	if longer := max(b.Read, b.Computed); longer > 0 {
+		b.Ratio = b.Took / longer
+	}
+	return b
 }
 
 // Receipt gives the receipt so far.
@@ -25,6 +59,7 @@ func (e *Engine) Receipt() Receipt {
 		Threads: e.opts.Threads, Batch: e.opts.Batch, KV: e.opts.KV, IO: "mmap", ArenaBytes: e.model.ArenaBytes(), Pools: e.crews.receipt()}
 	if r.Stream = e.StreamReceipt(); r.Stream != nil {
 		r.IO = e.stream.backend.Name
+		r.Decoding = boundOf(r.Stream.Cache.Tokens, r.Stream.Rate)
 	}
 	if r.Fallbacks == nil {
 		r.Fallbacks = []exec.Fallback{}

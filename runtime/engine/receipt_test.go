@@ -113,3 +113,12 @@ func TestGuessesAreInTheReceipt(t *testing.T) {
 	}
 	require.Equal(t, want, read(t, streamed, layout)-read(t, resident, layout), "%v beside %v", streamed.Kernels, resident.Kernels)
 }
+
+func TestTheReceiptSaysWhatBoundsDecoding(t *testing.T) {
+	b := boundOf(StreamPhase{Passes: 10, Rows: 10, RanMS: 3000, WaitedMS: 1000, Bytes: 5e9}, 2e9)
+	require.Equal(t, &BoundReceipt{By: BoundReading, Took: 3, Waited: 1, Computed: 2, Read: 2.5, Ratio: 1.2}, b)
+	b = boundOf(StreamPhase{Passes: 10, Rows: 10, RanMS: 3000, WaitedMS: 500, Bytes: 2e9}, 2e9)
+	require.Equal(t, &BoundReceipt{By: BoundComputing, Took: 3, Waited: 0.5, Computed: 2.5, Read: 1, Ratio: 1.2}, b)
+	require.Nil(t, boundOf(StreamPhase{RanMS: 3000, Bytes: 1}, 2e9), "no token came alone")
+	require.Nil(t, boundOf(StreamPhase{Passes: 1, RanMS: 3000, Bytes: 1}, 0), "the rate is not known")
+}
