@@ -165,7 +165,7 @@ func checkMagic(b []byte) error {
 	if len(b) >= 8 && [8]byte(b[:8]) == Magic {
 		return nil
 	}
-	says := "the first bytes are not those of a JNS container"
+	says := "its first bytes are of no kind that is known here; give a file that jnsc compile wrote"
 	switch {
 	case len(b) < 8 && bytes.HasPrefix(Magic[:], b):
 		return fault("header", int64(len(b)), ErrCorrupt, "the file has only %d bytes: it was cut short, fetch it again", len(b))

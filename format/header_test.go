@@ -21,7 +21,7 @@ func TestForeignFilesAreNamed(t *testing.T) {
 		"<!DOCTYPE html>":                                 "HTML page",
 		"\x89jnsc\n\x1a\x00":                              "text-mode transfer",
 		"\x09jnsc\r\n\x1a":                                "text-mode transfer",
-		"ustar":                                           "not those of a JNS container",
+		"ustar":                                           "of no kind that is known here",
 	} {
 		b := formattest.Memory(append([]byte(magic), pad...))
 		_, err := format.Open(b, int64(len(b)))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -68,7 +69,11 @@ func explain(_ context.Context, c *cli.Command) error {
 func explanation(c *cli.Command) (*compiler.Explanation, error) {
 	path := c.Args().First()
 	if !isContainer(path) {
-		return compiler.Explain(compiler.Options{Source: path, Target: c.String("target"), Profile: c.String("profile"), KeepUnknown: c.Bool("keep-unknown")})
+		ex, err := compiler.Explain(compiler.Options{Source: path, Target: c.String("target"), Profile: c.String("profile"), KeepUnknown: c.Bool("keep-unknown")})
+		if errors.Is(err, compiler.ErrNotGGUF) {
+			err = fmt.Errorf("%w, and no JNS container either", err)
+		}
+		return ex, err
 	}
 	if c.IsSet("target") && !c.Bool("roofline") || c.IsSet("keep-unknown") || c.IsSet("profile") {
 		return nil, jnscli.Usagef("%s is compiled already: --target (but with --roofline), --profile and --keep-unknown are for a GGUF", path)
