@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,4 +46,25 @@ func TestASessionHasTheRoomThatTheMemoryHolds(t *testing.T) {
 	full := asked.NewSession()
 	defer full.Close()
 	require.NoError(t, full.Eval(context.Background(), make([]int32, 512), nil, nil))
+}
+
+func TestTooLittleMemoryIsAnsweredWithWhatSuffices(t *testing.T) {
+	for _, path := range streamModels {
+		path = compiled(t, path)
+		for _, o := range []Options{{Memory: 1 << 20}, {Memory: 29 << 20, Context: 512}} {
+			_, err := Open(path, o)
+			require.ErrorIs(t, err, ErrOption)
+			m := regexp.MustCompile(`it needs (\d+) MiB`).FindStringSubmatch(err.Error())
+			require.NotNil(t, m, err)
+			n, err := strconv.ParseUint(m[1], 10, 64)
+			require.NoError(t, err)
+			o.Memory = (n - 1) << 20
+			_, err = Open(path, o)
+			require.ErrorIs(t, err, ErrOption)
+			o.Memory = n << 20
+			e, err := Open(path, o)
+			require.NoError(t, err)
+			require.NoError(t, e.Close())
+		}
+	}
 }

@@ -65,6 +65,18 @@ const (
 	streamArena = 5
 )
 
+// errTooLittle is planMemory's answer where not even one token's needs fit.
+var errTooLittle = errors.New("too little memory")
+
+// leastMemory is the least memory, in whole MiB, that a plan can be made for. What was not enough is given: what sessions may take grows with the memory.
+func leastMemory(c *format.Container, o Options, memory uint64, asked bool) uint64 {
+	const most = 1 << 26 // MiB
+	return uint64(sort.Search(most, func(n int) bool {
+		_, _, _, _, err := planMemory(c, o, uint64(n)<<20, asked)
+		return uint64(n)<<20 > memory && err == nil
+	})) << 20
+}
+
 // planMemory decides what of a container stays in memory. places is nil if everything does. asked: the user granted exactly that much.
 func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memoryPlan, []expert.Place, expert.Plan, uint32, error) {
 	p := memoryPlan{Granted: memory, Arena: arenaBytes(c.Program, o, o.Batch), KV: kvBytes(c.Program, o, o.Context), Base: baseMemory + memory/sparePart}
@@ -117,8 +129,7 @@ func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memo
 		fits = min(fits, min(dense, 2*largest)+need)
 	}
 	if left < fits {
-		return p, nil, expert.Plan{}, 0, fmt.Errorf("%w: %d MiB of memory are too little for this model: it needs %d MiB beside %d MiB for its arena and %d MiB for keys and values; grant more with --memory, or use a smaller --batch or --ctx",
-			ErrOption, p.Granted>>20, (fits+p.Base+p.Resident+1<<20-1)>>20, p.Arena>>20, p.KV>>20)
+		return p, nil, expert.Plan{}, 0, errTooLittle
 	}
 	// Dense matrices are wanted by every token: they come first, as long as experts keep an eighth of the room, or what they need.
 	keep := left
@@ -189,6 +200,11 @@ func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error)
 	for err != nil && o.Batch == 0 && e.opts.Batch > 1 && !e.Embeds() { // a smaller arena leaves more room, and changes no result
 		e.opts.Batch /= 2
 		plan, places, frames, first, err = planMemory(e.c, e.opts, memory, o.Memory != 0)
+	}
+	if errors.Is(err, errTooLittle) {
+		least := leastMemory(e.c, e.opts, memory, o.Memory != 0)
+		return nil, fmt.Errorf("%w: %.1f MiB of memory are too little for this model: it needs %d MiB, of which its arena takes %.1f and keys and values %.1f; grant that with --memory, or use a smaller --batch or --ctx",
+			ErrOption, float64(memory)/(1<<20), least>>20, float64(plan.Arena)/(1<<20), float64(plan.KV)/(1<<20))
 	}
 	if err != nil || places == nil {
 		return nil, err

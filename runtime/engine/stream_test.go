@@ -73,7 +73,7 @@ func granted(t *testing.T, path string, o Options) (least, all uint64) {
 			mid := (lo + hi) / 2
 			_, places, _, _, err := planMemory(e.c, e.opts, mid, true)
 			if err != nil {
-				require.ErrorIs(t, err, ErrOption)
+				require.ErrorIs(t, err, errTooLittle)
 			}
 			if err == nil && good(places != nil) {
 				hi = mid
