@@ -97,7 +97,7 @@ golden: ## write golden files anew; review the difference like code
 .PHONY: archs
 archs: ## every architecture: error, restore, scalar kernels and batches in one table (MADE=dir of the sixteen F16 models, DIRS="-peer build -dir X"); then float64 references
 	go run ./cmd/internal/agree -archs -shared "$${JNS_SHARED:-../shared}" $(if $(MADE),-made $(MADE)) $(DIRS)
-	go test -count=1 ./cmd/internal/synth
+	go test -timeout 40m -count=1 ./cmd/internal/synth
 
 .PHONY: cross
 cross: ## the commands for five systems into ./bin/OS-ARCH
@@ -164,6 +164,6 @@ release: ## reproducible binaries of HEAD for all platforms into ./bin/release, 
 	go run ./cmd/internal/release -o bin/release -toolchain $(TOOLCHAIN) $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: stream-bench
-stream-bench: build ## the same model beside llama.cpp with a mapped file, both limited to 1 GiB, cold; as root, CGROUP=/sys/fs/cgroup/memory
+stream-bench: build ## pairs of runs beside llama.cpp with a mapped file, both limited to 1 GiB, cold; as root, CGROUP=/sys/fs/cgroup/memory; PAIRS=3, PEER_N=6 tokens of llama.cpp
 	go build -trimpath -o bin/streamtest ./cmd/internal/streamtest
-	bin/streamtest -shape full -dir "$(STREAM_DIR)" -jnsc bin/jnsc -jns-run bin/jns-run -memory 1GiB -cgroup "$(CGROUP)" -peer "$$(cmd/internal/peer/build/build.sh)"
+	bin/streamtest -shape full -dir "$(STREAM_DIR)" -jnsc bin/jnsc -jns-run bin/jns-run -memory 1GiB -cgroup "$(CGROUP)" -peer "$$(cmd/internal/peer/build/build.sh)" $(if $(PAIRS),-pairs $(PAIRS)) $(if $(PEER_N),-peer-n $(PEER_N))
