@@ -114,6 +114,8 @@ type Vec struct {
 	Attend func(a *AttendArgs)
 	// Join merges pages that were attended to apart (see JoinArgs): state and bits are those of Attend on one page after the other.
 	Join func(a *JoinArgs)
+	// Fetch asks for n bytes to be brought into the caller's second-level cache, if the machine has such an instruction. It waits for nothing, faults never and changes nothing.
+	Fetch func(p unsafe.Pointer, n int)
 	// Finish: dst = o · (1/l).
 	Finish func(dst, o []float32, l float32)
 	// Row dequantises one source row of a codec to float32, then times scale.

@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"unsafe"
+
 	"jns/kernels/cpu"
 	"jns/kernels/scalar"
 )
@@ -26,6 +28,7 @@ var scalarVec = Vec{
 	ExpandV8:     scalar.ExpandV8,
 	Attend:       scalar.Attend,
 	Join:         scalar.Join,
+	Fetch:        func(unsafe.Pointer, int) {},
 	Finish:       scalar.Finish,
 	Row:          scalar.Row,
 	SinCos:       scalar.SinCos,

@@ -49,6 +49,7 @@ func fillVec(set string, v *Vec) {
 	}
 	v.Attend = w.attend
 	v.Join = w.join
+	v.Fetch = fetch
 	v.Finish = func(dst, o []float32, l float32) { w.scale(dst, o, 1/l) }
 	v.ArgMax = w.argMax
 	v.Exp = w.exp
@@ -247,6 +248,16 @@ func (w wide) storeV(page unsafe.Pointer, v []float32, pos int) {
 	var a amd64.VecArgs
 	a.Dst, a.A, a.N = unsafe.Add(page, pos*len(v)*2), at(v, len(v)), len(v)
 	amd64.Vec_storev_avx2(&a)
+}
+
+// fetch asks by 256 bytes.
+func fetch(p unsafe.Pointer, n int) {
+	if n <= 0 {
+		return
+	}
+	var a amd64.VecArgs
+	a.A, a.N = p, (n+255)/256
+	amd64.Vec_fetch_avx2(&a)
 }
 
 // expandK8 and expandV8 take pages of any width; assembly knows whole blocks of values only.

@@ -312,3 +312,14 @@ func TestAVX2VectorFilesNeedNoAVX512(t *testing.T) {
 		}
 	}
 }
+
+// Fetch only asks: beyond the end of what is mapped too.
+func TestFetchChangesNothing(t *testing.T) {
+	eachVec(t, func(t *testing.T, v *Vec) {
+		b := bytes.Repeat([]byte{0x5a}, 1<<12)
+		for _, n := range []int{-1, 0, 1, 63, 64, 255, 256, 257, 1 << 12, 1 << 16} {
+			v.Fetch(unsafe.Pointer(&b[0]), n)
+		}
+		require.Equal(t, bytes.Repeat([]byte{0x5a}, 1<<12), b)
+	})
+}

@@ -123,3 +123,8 @@ func Vec_storek_avx2(a *VecArgs)
 //
 //go:noescape
 func Vec_storev_avx2(a *VecArgs)
+
+// Vec_fetch_avx2 asks for N times 256 bytes from A on to be brought into the second-level cache.
+//
+//go:noescape
+func Vec_fetch_avx2(a *VecArgs)

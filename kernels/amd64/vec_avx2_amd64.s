@@ -3097,3 +3097,21 @@ loop96:
 	JNZ       loop96
 	VZEROUPPER
 	RET
+
+// func Vec_fetch_avx2(a *byte)
+// Requires: AVX, MMX+
+TEXT ·Vec_fetch_avx2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 8(AX), CX
+	MOVQ 32(AX), AX
+
+lines:
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 192(CX)
+	ADDQ       $0x00000100, CX
+	DECQ       AX
+	JNZ        lines
+	VZEROUPPER
+	RET

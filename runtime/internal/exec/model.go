@@ -80,8 +80,11 @@ type Model struct {
 	context   int // most positions of a session
 	positions int // below which positions must lie: rows of the smallest table that is read by position
 	set       string
-	entry     func(id int) // region, made a value once
-	between   func(id int) // meeting, likewise
+	entry     func(id int)      // region, made a value once
+	between   func(id int)      // meeting, likewise
+	waiting   func(id int) bool // fetch
+	deal      *sched.Deal
+	hands     int // workers that products are parted among for few rows, 0: pieces are handed out one by one
 }
 
 // step is a piece of the program between two barriers. Every worker calls run; pieces are handed out by next.
@@ -91,6 +94,8 @@ type step struct {
 	selected bool                     // runs over the selected rows
 	name     string                   // for Times
 	back     int                      // last step of a loop: how many steps to go back while blocks follow
+	runs     *runs                    // pieces for few rows; nil: none
+	then     int                      // the next step with runs, noStep: there is none
 }
 
 // worker is what one worker has to itself.
@@ -102,6 +107,10 @@ type worker struct {
 	turn    int                // blocks begun in this run, see stream.go
 	done    int                // the step just done
 	upto    int                // the step that all workers do next, see region
+	asked   int                // the step whose weights were asked for while waiting, and
+	piece   int                // the piece of it,
+	from    int                // the byte of that and
+	room    int                // the bytes that may still be asked for
 	scratch []float32          // outputs of a chunk before the epilogue
 	run     kernels.StateRun   // of a recurrent layer
 	args    kernels.MatMulArgs // of the call under way: kernels are called through variables, so that a block on the stack would go to the heap
@@ -165,6 +174,9 @@ func New(c Config) (*Model, error) {
 	for i := range m.work {
 		m.work[i].id, m.work[i].m = i, m
 	}
+	if n := m.pool.Workers(); n > 1 && n <= handsMost && m.pool.Alike() {
+		m.hands = n
+	}
 	if err := m.bindBuffers(c.Memory); err != nil {
 		return nil, err
 	}
@@ -172,7 +184,9 @@ func New(c Config) (*Model, error) {
 		return nil, err
 	}
 	m.next = make([]sched.Counter, len(m.steps))
-	m.entry, m.between = m.region, m.meeting
+	m.entry, m.between, m.waiting = m.region, m.meeting, m.fetch
+	m.deal = sched.NewDeal(len(m.work))
+	m.nextRuns()
 	for i := range m.work {
 		m.work[i].uses = make([]Use, len(m.names)+8)
 	}

@@ -60,6 +60,14 @@ type piece struct {
 	tiles int
 }
 
+// piece is n tile rows of a part from tile row t on.
+func (q *product) piece(part, t, n int) piece {
+	l := q.w.layout
+	c := piece{of: q, part: part, tile: t, row0: q.w.parts[part].row0 + t*l.Rows - q.from, tiles: n}
+	c.rows = min(n*l.Rows, q.rows-c.row0)
+	return c
+}
+
 func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 	in := m.buf(p.In)
 	parts := make([]product, len(p.Parts))
@@ -80,6 +88,7 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 		total += w.layout.TileRows(parts[i].rows) * w.stride
 	}
 	var pieces []piece
+	var whole []stretch
 	widest := 0
 	for i := range parts {
 		q := &parts[i]
@@ -87,15 +96,16 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 		for j, s := range q.w.parts {
 			// The tiles of the slot that hold rows of the part; its first row is the first of a tile.
 			first, last := max(0, q.from-s.row0)/l.Rows, min(s.tiles, l.TileRows(max(0, q.from+q.rows-s.row0)))
+			if first < last {
+				whole = append(whole, stretch{q, j, first, last})
+			}
 			for t := first; t < last; {
 				n := q.w.wholeGroups(max(m.pieceBytes(total)/q.w.stride, 1))
 				if n > 1 {
 					n &^= 1 // prompts take tile rows by twos
 				}
 				n = min(n, last-t)
-				c := piece{of: q, part: j, tile: t, row0: s.row0 + t*l.Rows - q.from, tiles: n}
-				c.rows = min(n*l.Rows, q.rows-c.row0)
-				pieces = append(pieces, c)
+				pieces = append(pieces, q.piece(j, t, n))
 				t += n
 				total -= n * q.w.stride
 				if q.inScratch() {
@@ -109,6 +119,7 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 	}
 	run := func(w *worker, i, r, n int) { m.multiply(w, &pieces[i], in, r, n) }
 	m.pieces(selected, len(pieces), func(i int) (*weight, int) { return pieces[i].of.w, pieces[i].part }, run)
+	m.bindRuns(whole, in, selected)
 	return nil
 }
 

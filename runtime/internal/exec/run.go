@@ -88,6 +88,7 @@ func (m *Model) Run(b Batch) error {
 			m.next[i].Reset()
 		}
 		m.chains.reset()
+		m.deal.Reset()
 	}
 	return err
 }
@@ -120,9 +121,14 @@ func (m *Model) Whole() bool {
 func (m *Model) region(id int) {
 	w := &m.work[id]
 	w.turn, w.did, w.busy, w.before = 0, 0, 0, 0
+	w.asked = noStep
 	w.ahead = uintptr(m.pool.Prefetch(id))
 	if w.times != nil {
 		w.since = time.Now()
+	}
+	var idle func(int) bool
+	if m.dealt() {
+		idle = m.waiting
 	}
 	for i := 0; i < len(m.steps); {
 		s := &m.steps[i]
@@ -132,7 +138,7 @@ func (m *Model) region(id int) {
 		s.run(w, &m.next[i])
 		w.lap(i, false)
 		w.done, w.upto = i, m.alone(i+1)
-		if !m.pool.Meet(id, m.between) {
+		if !m.pool.Meet(id, m.between, idle) {
 			return
 		}
 		w.lap(i, true)

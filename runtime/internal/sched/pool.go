@@ -104,10 +104,11 @@ func (p *Pool) Run(f func(w int)) error {
 }
 
 // Barrier waits until every worker of the region has reached it. It reports false when a worker has panicked: the caller must return at once.
-func (p *Pool) Barrier() bool { return p.Meet(0, nil) }
+func (p *Pool) Barrier() bool { return p.Meet(0, nil, nil) }
 
 // Meet is a Barrier for worker w at which the worker who comes last calls last before anyone goes on: what one worker has to do between two steps then costs no barrier of its own.
-func (p *Pool) Meet(w int, last func(w int)) bool {
+// The others call idle (nil: nothing) while they wait, until it returns false: something short that may be left undone.
+func (p *Pool) Meet(w int, last func(w int), idle func(w int) bool) bool {
 	if p.n == 1 {
 		if last != nil {
 			last(w)
@@ -122,6 +123,11 @@ func (p *Pool) Meet(w int, last func(w int)) bool {
 		p.arrived.v.Store(0)
 		p.sense.v.Store(g + 1)
 		return p.failed.v.Load() == 0
+	}
+	for idle != nil && p.sense.v.Load() == g {
+		if !idle(w) {
+			idle = nil
+		}
 	}
 	for spins := 1; p.sense.v.Load() == g; spins++ {
 		if spins%64 == 0 && p.failed.v.Load() != 0 {

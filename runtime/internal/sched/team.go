@@ -152,5 +152,8 @@ func (t *Team) Cuts() int {
 	return 8
 }
 
+// Alike says that no worker is known to be slower than another.
+func (t *Team) Alike() bool { return t.patience == nil }
+
 // Of says that the team is a crew's at work.
 func (t *Team) Of(c Crew) bool { return t.crew.equal(c) && t.crew.Bound == c.Bound }
