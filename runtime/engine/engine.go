@@ -150,8 +150,8 @@ func (e *Engine) newMemory(n int) (b []byte, err error) {
 
 // mapAhead begins to map the weights of a model that is about to be run.
 func (e *Engine) mapAhead() {
-	if e.opts.Threads >= runtime.GOMAXPROCS(0) {
-		return // the workers need every processor themselves
+	if e.stream == nil && e.opts.Threads >= runtime.GOMAXPROCS(0) {
+		return // the workers need every processor themselves; beside a model that is read from disk this mostly waits for the disk
 	}
 	var all []store.Extent
 	e.model.Extents(func(off, length uint64) { all = append(all, store.Extent{Off: off, Length: length}) })

@@ -164,6 +164,9 @@ func (m *Model) alone(i int) int {
 func (m *Model) meeting(id int) {
 	w := &m.work[id]
 	m.next[w.done].Reset()
+	if m.stream != nil {
+		m.stream.Keep()
+	}
 	if m.until != nil {
 		select {
 		case <-m.until:

@@ -31,6 +31,8 @@ type Stream interface {
 	Ahead(slots []uint32)
 	// Soon says, before a turn, which slots may be wanted after it, the likeliest of each layer first. Slots of a class (below 64) are about equally likely to be.
 	Soon(slots []uint32, class []uint8)
+	// Keep lets reads begin that waited for others to end. It never waits.
+	Keep()
 	// Pass says that a pass over rows begins.
 	Pass(rows int) error
 }

@@ -372,6 +372,7 @@ func (k *Cache) load(g *group, pool int, l Load, q *store.Reads) {
 	}
 	p := &g.places[l.Slot]
 	f.ready.Store(false)
+	f.read.Fresh = f.queue == nil
 	f.queue = q
 	f.read.Off, f.read.Buf = p.Off, f.mem[:frameSize(p.Length)]
 	k.starts = append(k.starts, &f.read)
@@ -446,6 +447,7 @@ func (k *Cache) At(slot uint32) unsafe.Pointer {
 // Wait returns when a slot of the block has been read, and verified if that is wanted. It panics with the error of the read.
 func (k *Cache) Wait(slot uint32) {
 	f := k.frame(slot)
+	k.Keep()
 	if f.ready.Load() {
 		return
 	}
@@ -473,6 +475,12 @@ func (k *Cache) Wait(slot uint32) {
 		panic(fmt.Errorf("slot %d: %w", slot, err))
 	}
 	f.ready.Store(true)
+}
+
+// Keep lets reads begin that waited for others to end.
+func (k *Cache) Keep() {
+	k.c.Demand.Keep()
+	k.c.Ahead.Keep()
 }
 
 // waits keeps account of the time in which at least one worker waits.

@@ -145,6 +145,7 @@ func (s *File) open(b backend) (*Backend, error) {
 			(*q).drop = dropCached(s.f)
 		}
 	}
+	o.Ahead.follow(o.Demand)
 	return o, nil
 }
 

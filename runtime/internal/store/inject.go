@@ -37,9 +37,9 @@ type faulty struct {
 	held []poolEnd
 }
 
-func (d *faulty) start(tag int, buf []byte, off int64) error {
+func (d *faulty) start(tag int, buf []byte, off int64, fresh bool) error {
 	d.buf[tag] = buf
-	return d.device.start(tag, buf, off)
+	return d.device.start(tag, buf, off, fresh)
 }
 
 func (d *faulty) reap(wait bool, f func(tag, res int)) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,16 +18,29 @@ func openDirect(path string) (f *os.File, align int, err error) {
 		return nil, 0, fmt.Errorf("O_DIRECT: %w", err)
 	}
 	f = os.NewFile(uintptr(fd), path)
-	align = 4096
-	var st unix.Statx_t
-	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st) == nil && st.Mask&unix.STATX_DIOALIGN != 0 {
-		if st.Dio_offset_align == 0 || st.Dio_offset_align > 4096 || st.Dio_mem_align > 4096 {
-			f.Close()
-			return nil, 0, fmt.Errorf("O_DIRECT: %w: the file needs an alignment of %d", unix.EOPNOTSUPP, st.Dio_offset_align)
-		}
-		align = int(max(st.Dio_offset_align, st.Dio_mem_align, 512))
+	if align, err = alignment(fd); err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("O_DIRECT: %w", err), f.Close())
 	}
 	return f, align, nil
+}
+
+var statx = unix.Statx // for tests
+
+// alignment is what direct reads of an open file need of offsets, lengths and addresses. Systems before Linux 6.1 do not tell: there it is what slots have. More than slots have cannot be
+// served, and a file system that names none has no direct reads.
+func alignment(fd int) (int, error) {
+	const slots = 4096
+	var st unix.Statx_t
+	if statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st) != nil || st.Mask&unix.STATX_DIOALIGN == 0 {
+		return slots, nil
+	}
+	switch {
+	case st.Dio_offset_align == 0:
+		return 0, fmt.Errorf("%w: the file system has no direct reads of this file", unix.EOPNOTSUPP)
+	case max(st.Dio_offset_align, st.Dio_mem_align) > slots:
+		return 0, fmt.Errorf("%w: direct reads of this file need an alignment of %d", unix.EOPNOTSUPP, max(st.Dio_offset_align, st.Dio_mem_align))
+	}
+	return int(max(st.Dio_offset_align, st.Dio_mem_align, 512)), nil
 }
 
 // openRing makes an io_uring. Its memory is not registered: that would take and pin every page of a grant before the first of them is needed, which took seconds for half a GiB

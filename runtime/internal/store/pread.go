@@ -54,7 +54,7 @@ func result(n int, err error) int {
 	return -int(syscall.EIO)
 }
 
-func (p *pool) start(tag int, buf []byte, off int64) error {
+func (p *pool) start(tag int, buf []byte, off int64, _ bool) error {
 	p.jobs <- poolJob{tag, buf, off}
 	p.under++
 	return nil

@@ -22,6 +22,9 @@ type Read struct {
 	Off int64
 	Buf []byte // for direct reads address, length and Off are multiples of the alignment
 
+	// Fresh says that the memory has never been written to: the system finds its pages when the read begins, which takes longer than all else that a beginning does.
+	Fresh bool
+
 	got   int // bytes that have come
 	state atomic.Uint32
 	err   error
@@ -43,8 +46,8 @@ func (r *Read) Lost() bool { return r.lost }
 
 // device starts reads and tells how they ended, as a kernel does. It is used by one goroutine at a time.
 type device interface {
-	// start begins a read. At most depth() reads are under way.
-	start(tag int, buf []byte, off int64) error
+	// start begins a read. At most depth() reads are under way. What it may do elsewhere, so as not to keep the caller, it does there with fresh memory.
+	start(tag int, buf []byte, off int64, fresh bool) error
 	// flush makes sure that all that was started is on its way.
 	flush() error
 	// reap calls f for every read that has ended, res being a number of bytes or a negative errno; with wait it waits for one at least.
@@ -61,8 +64,9 @@ type Reads struct {
 	path    string
 	under   []*Read // by tag
 	free    []int
-	waiting []*Read // started, for which no tag was free
-	align   int     // of partial reads
+	waiting []*Read // started, not given to the device
+	flight  flight
+	align   int // of partial reads
 	drop    func(off, n int64)
 	spin    time.Duration
 	broken  error
@@ -110,12 +114,16 @@ func (q *Reads) push() {
 	for n < len(q.waiting) && len(q.free) > 0 && q.broken == nil {
 		r := q.waiting[n]
 		tag := q.free[len(q.free)-1]
-		if err := q.dev.start(tag, r.Buf[r.got:], r.Off+int64(r.got)); err != nil {
+		if !q.mayStart() {
+			break
+		}
+		if err := q.dev.start(tag, r.Buf[r.got:], r.Off+int64(r.got), r.Fresh); err != nil {
 			q.fail(err)
 			break
 		}
 		q.free = q.free[:len(q.free)-1]
 		q.under[tag] = r
+		q.flight.bytes.Add(int64(len(r.Buf)))
 		n++
 	}
 	q.waiting = append(q.waiting[:0], q.waiting[n:]...)
@@ -130,6 +138,7 @@ func (q *Reads) push() {
 		}
 		q.waiting = q.waiting[:0]
 	}
+	q.flight.held.Store(int64(len(q.waiting)))
 }
 
 // fail gives the device up: what it has not begun pread will do.
@@ -142,8 +151,16 @@ const ringSpin = 5 * time.Millisecond
 
 // Wait returns when a started read has ended.
 func (q *Reads) Wait(r *Read) error {
+	if r.state.Load() != readUnderWay {
+		return r.err
+	}
+	q.flight.urgent.Add(1)
+	defer q.flight.urgent.Add(-1)
 	for end := time.Now().Add(q.spin); r.state.Load() == readUnderWay && time.Now().Before(end); {
 		q.Poll()
+		if q.flight.behind != nil {
+			q.flight.behind.Keep()
+		}
 	}
 	for r.state.Load() == readUnderWay {
 		q.mu.Lock()
@@ -172,13 +189,14 @@ func (q *Reads) take(wait bool) {
 		for tag, r := range q.under {
 			if r != nil {
 				q.under[tag] = nil
+				q.flight.bytes.Add(-int64(len(r.Buf)))
 				r.lost = true
 				q.end(r, err)
 			}
 		}
 		q.fail(err)
 	}
-	if q.again || err != nil {
+	if q.again || err != nil || len(q.waiting) > 0 {
 		q.push()
 	}
 }
@@ -190,6 +208,7 @@ func (q *Reads) took(tag, res int) {
 		return
 	}
 	q.under[tag] = nil
+	q.flight.bytes.Add(-int64(len(r.Buf)))
 	q.free = append(q.free, tag)
 	if q.ended(r, res) {
 		q.waiting = append(q.waiting, r)

@@ -31,7 +31,7 @@ type job struct {
 	off int64
 }
 
-func (d *injected) start(tag int, buf []byte, off int64) error {
+func (d *injected) start(tag int, buf []byte, off int64, _ bool) error {
 	d.queue = append(d.queue, job{tag, buf, off})
 	return nil
 }
@@ -305,4 +305,84 @@ func TestWhatTheSystemRefusesFallsBack(t *testing.T) {
 	read(Auto, "pread buffered", syscall.EINVAL.Error())
 	ringFor = func(*os.File) (device, error) { return &injected{file: file}, nil }
 	read(Auto, "io_uring buffered", syscall.EINVAL.Error())
+}
+
+// Few reads are under way at once, in the order in which they were started; the rest begins as others end, by whoever looks.
+func TestReadsBeginAsOthersEnd(t *testing.T) {
+	const size = 3 << 20
+	first, second := &injected{file: make([]byte, size)}, &injected{file: make([]byte, size)}
+	demand, ahead := newReads("f", first, bytes.NewReader(first.file), block), newReads("f", second, bytes.NewReader(second.file), block)
+	ahead.follow(demand)
+	list := func(n int) (all []*Read) {
+		for range n {
+			all = append(all, &Read{Buf: make([]byte, size)})
+		}
+		return all
+	}
+	now, later := list(7), list(3)
+	demand.Start(now...)
+	ahead.Start(later...)
+	require.Len(t, first.queue, leastReads, "more than demandBytes, and no more of them than must be")
+	require.Empty(t, second.queue, "the device is busy with what is wanted now")
+	require.NoError(t, demand.Wait(now[0]))
+	require.False(t, now[1].Ended())
+	require.Len(t, first.queue, leastReads, "the next one has begun")
+	for i := 0; !later[2].Ended(); i++ {
+		require.Less(t, i, 100)
+		demand.Keep()
+		ahead.Keep()
+		if ahead.flight.held.Load() == 0 {
+			ahead.Poll()
+		}
+	}
+	require.NoError(t, demand.Wait(now[6]))
+	for _, q := range []*Reads{demand, ahead} {
+		require.Zero(t, q.flight.bytes.Load())
+		require.Zero(t, q.flight.held.Load())
+		require.NoError(t, q.Close())
+	}
+}
+
+// Whoever waits for a read that was to begin after others gets it, although nobody looks after those.
+func TestWaitingForAReadThatIsHeldBack(t *testing.T) {
+	const size = 3 << 20
+	first, second := &injected{file: make([]byte, size)}, &injected{file: make([]byte, size)}
+	demand, ahead := newReads("f", first, bytes.NewReader(first.file), block), newReads("f", second, bytes.NewReader(second.file), block)
+	ahead.follow(demand)
+	var now []*Read
+	for range 9 {
+		now = append(now, &Read{Buf: make([]byte, size)})
+	}
+	r := &Read{Buf: make([]byte, size)}
+	demand.Start(now...)
+	ahead.Start(r)
+	require.Empty(t, second.queue)
+	require.NoError(t, ahead.Wait(r))
+	require.False(t, now[8].Ended())
+	require.NoError(t, ahead.Close())
+	require.NoError(t, demand.Close())
+	require.ErrorIs(t, demand.Wait(now[8]), os.ErrClosed)
+}
+
+// Fresh memory is read into like any other, by the kernel's own threads.
+func TestReadsIntoFreshMemory(t *testing.T) {
+	file := content(64)
+	path := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(path, file, 0o600))
+	s, err := Open(path)
+	require.NoError(t, err)
+	defer s.Close()
+	mem, err := Frames(len(file))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, FreeFrames(mem)) }()
+	for _, kind := range []string{Uring, Pread, Mmap} {
+		o, err := s.OpenBackend(kind, mem, Probe{})
+		require.NoError(t, err)
+		r := &Read{Buf: mem, Fresh: true}
+		o.Demand.Start(r)
+		require.NoError(t, o.Demand.Wait(r), o.Name)
+		require.True(t, bytes.Equal(mem, file), o.Name)
+		require.NoError(t, o.Close())
+		clear(mem)
+	}
 }

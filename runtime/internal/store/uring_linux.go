@@ -49,6 +49,7 @@ const (
 	ringOffSQ, ringOffCQ, ringOffSQE = 0, 0x8000000, 0x10000000
 	opRead                           = 22
 	enterGetEvents                   = 1
+	asyncRead                        = 1 << 4 // IOSQE_ASYNC
 	ringDepth                        = 64
 )
 
@@ -100,12 +101,16 @@ func newRing(file int) (_ *ring, err error) {
 	return r, nil
 }
 
-func (r *ring) start(tag int, buf []byte, off int64) error {
+// start leaves the beginning of a read into fresh memory to the kernel's own threads: the pages are found, and cleared, where the read begins. A worker that did it kept all others waiting.
+func (r *ring) start(tag int, buf []byte, off int64, fresh bool) error {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))
 	tail := *r.sqTail
 	i := tail & r.sqMask
 	s := &r.sqes[i]
 	*s = submission{op: opRead, fd: int32(r.file), off: uint64(off), addr: uint64(addr), len: uint32(len(buf)), user: uint64(tag)}
+	if fresh {
+		s.flags = asyncRead
+	}
 	r.array[i] = i
 	atomic.StoreUint32(r.sqTail, tail+1)
 	r.pending++
