@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ErrPanic is wrapped by the error of a region in which a worker panicked.
@@ -32,13 +33,38 @@ type line struct {
 	_ [124]byte
 }
 
-// Spin limits, in polls of an atomic (about a nanosecond each when it lies in the poller's cache). Inside a region the other workers are at work, so a worker polls
-// for long; between regions it parks soon, so that an idle process costs nothing. A yield is for the case that another worker waits for this processor: a worker has a thread
-// of its own, which a yield puts to sleep and wakes again, and that takes longer than most steps, but far less than the time that the system gives to a thread that does not yield.
+// How long workers look for what they wait for. Inside a region the others are at work, and most waits are shorter than a microsecond: a worker looks on, and yields now and then for
+// the case that another worker waits for this processor. It has a thread of its own, which a yield puts to sleep and wakes again: that takes longer than most steps, and a virtual
+// processor that idles may be given to others for milliseconds, but it takes less than the system gives to a thread that does not yield. Between regions a token is chosen and its
+// text written, which a worker awaits awake; then it parks, so that an idle process costs nothing, and one with a slow reader little.
 const (
-	spinsBeforeYield = 1 << 15
-	spinsBeforePark  = 1 << 17
+	yieldAfter = 100 * time.Microsecond // in a region, and again after as long
+	parkAfter  = 500 * time.Microsecond // between regions
+	pollsALook = 64                     // polls between two looks at the clock
 )
+
+// spin is a wait under way.
+type spin struct {
+	polls int
+	since time.Time
+}
+
+// poll is called after looking in vain. It reports whether the limit has passed since the wait began, or since it last did so.
+func (s *spin) poll(limit time.Duration) bool {
+	pause()
+	if s.polls++; s.polls%pollsALook != 0 {
+		return false
+	}
+	now := time.Now()
+	if s.since.IsZero() {
+		s.since = now
+	}
+	if now.Sub(s.since) < limit {
+		return false
+	}
+	s.since = now
+	return true
+}
 
 // Pool is a fixed set of workers. Run and Close are for one goroutine at a time.
 type Pool struct {
@@ -92,8 +118,8 @@ func (p *Pool) Run(f func(w int)) error {
 		}
 	}
 	p.call(0)
-	for spins := 1; p.done.v.Load() != uint32(p.n); spins++ {
-		if spins%spinsBeforeYield == 0 {
+	for s := (spin{}); p.done.v.Load() != uint32(p.n); {
+		if s.poll(yieldAfter) {
 			runtime.Gosched()
 		}
 	}
@@ -129,12 +155,12 @@ func (p *Pool) Meet(w int, last func(w int), idle func(w int) bool) bool {
 			idle = nil
 		}
 	}
-	for spins := 1; p.sense.v.Load() == g; spins++ {
-		if spins%64 == 0 && p.failed.v.Load() != 0 {
-			return false
-		}
-		if spins%spinsBeforeYield == 0 {
+	for s := (spin{}); p.sense.v.Load() == g; {
+		if s.poll(yieldAfter) {
 			runtime.Gosched()
+		}
+		if s.polls%pollsALook == 0 && p.failed.v.Load() != 0 {
+			return false
 		}
 	}
 	return p.failed.v.Load() == 0
@@ -142,12 +168,12 @@ func (p *Pool) Meet(w int, last func(w int), idle func(w int) bool) bool {
 
 // Await waits inside a region until another worker has set v to want. It reports false when a worker has panicked: the caller must return at once.
 func (p *Pool) Await(v *atomic.Uint32, want uint32) bool {
-	for spins := 1; v.Load() != want; spins++ {
-		if spins%64 == 0 && p.failed.v.Load() != 0 {
-			return false
-		}
-		if spins%spinsBeforeYield == 0 {
+	for s := (spin{}); v.Load() != want; {
+		if s.poll(yieldAfter) {
 			runtime.Gosched()
+		}
+		if s.polls%pollsALook == 0 && p.failed.v.Load() != 0 {
+			return false
 		}
 	}
 	return true
@@ -193,11 +219,8 @@ func (p *Pool) work(w int) {
 	serve()
 	q := &p.parked[w]
 	for seen := uint32(1); ; seen++ {
-		for spins := 1; p.epoch.v.Load() != seen; spins++ {
-			if spins%spinsBeforeYield == 0 {
-				runtime.Gosched()
-			}
-			if spins < spinsBeforePark {
+		for s := (spin{}); p.epoch.v.Load() != seen; {
+			if !s.poll(parkAfter) {
 				continue
 			}
 			q.asleep.Store(1)
@@ -206,7 +229,7 @@ func (p *Pool) work(w int) {
 			} else if !q.asleep.CompareAndSwap(1, 0) {
 				<-q.wake // Run took the flag and is sending
 			}
-			spins = 0
+			s = spin{}
 		}
 		if p.f == nil {
 			return

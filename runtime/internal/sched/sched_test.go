@@ -86,3 +86,17 @@ func TestQuotaIsRoundedDownAndFoundInAncestors(t *testing.T) {
 	require.Equal(t, 2, CPUs{Affinity: 8, Quota: 2}.Workers())
 	require.Equal(t, 8, CPUs{Affinity: 8}.Workers())
 }
+
+// Workers without work sleep soon, and are there again when there is some.
+func TestIdleWorkersPark(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	for range 5 {
+		var calls atomic.Int32
+		require.NoError(t, p.Run(func(int) { calls.Add(1) }))
+		require.EqualValues(t, 3, calls.Load())
+		for w := 1; w < 3; w++ {
+			require.Eventually(t, func() bool { return p.parked[w].asleep.Load() == 1 }, 5*time.Second, 100*time.Microsecond)
+		}
+	}
+}
