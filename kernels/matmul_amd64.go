@@ -31,6 +31,8 @@ type product struct {
 	gemv    []panel // by number of activation rows, largest first
 	gemvSet string  // the set that gemv is of, "" for the product's own
 	few     int     // up to so many activation rows gemv is used
+	joined  bool    // gemv asks for both streams ahead of time as if they were one, on every processor: see cpu.Ahead
+	near    int     // the farthest that gemv asks for lines into the first-level cache, 0: as far as the processor likes
 	expand  kernel
 	panels  *panelSet
 	tiles   *panelSet // where tile registers multiply most activation rows, see tiled; panels then do the rest
@@ -136,6 +138,7 @@ func (p *product) multiplyDirect(a *MatMulArgs) {
 				X: unsafe.Add(a.X, uintptr(n)*a.XStride), XStride: a.XStride,
 				Y: unsafe.Add(a.Y, uintptr(n)*a.YStride+uintptr(t)*64), YStride: a.YStride,
 			}
+			p.askAhead(&g)
 			call(kernels[0].run, hide(&g))
 			n += kernels[0].cols
 		}
@@ -340,6 +343,7 @@ func (p *floatProduct) multiply(a *MatMulArgs, n0, n int) {
 				X: unsafe.Add(a.X, uintptr(n0+done)*a.XStride), XStride: a.XStride,
 				Y: unsafe.Add(a.Y, uintptr(n0+done)*a.YStride+uintptr(t)*64), YStride: a.YStride,
 			}
+			setAhead(&g, g.P1, prefetching.Near/grp.tiles, prefetching.Far/grp.tiles, 0)
 			call(k.run, hide(&g))
 			done += k.cols
 		}

@@ -8,7 +8,8 @@ import "unsafe"
 
 // GemmArgs is the argument block of the matrix kernels. Which fields a kernel reads is said by its kind:
 //
-//   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride
+//   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride, Near, Far, Pace;
+//     P0, P1, Near and Far are moved on by what was read
 //   - expand (weights to codes and float scales): P0, P1, Blocks, Codes, Scales
 //   - panel (product of expanded weights): Codes, Scales, CStride, SStride, Blocks, X, XStride, Panels (counted down), Y, YStride, Load;
 //     meanwhile it prefetches 128 bytes (of half a tile row: 64) a block from P1 on, of a second tile row from P1 + Stride on. Panels of tile
@@ -30,6 +31,9 @@ type GemmArgs struct {
 	Panels  int            // column panels
 	Load    int            // not 0: outputs are added to
 	Ahead   uintptr        // bytes that P1 moves for every block of a panel
+	Near    uintptr        // gemv: address from which on weights of the first tile row are asked for, into the first-level cache
+	Far     uintptr        // and into the second
+	Pace    uintptr        // bytes that both move for every block
 }
 
 // ProbeArgs is the argument block of the functions that measure the machine.

@@ -10,12 +10,12 @@ TEXT ·Gemv_iq1_mx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -25,9 +25,9 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y2
-	VMOVDQU    128(R8), Y3
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y2
+	VMOVDQU    128(SI), Y3
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    up_0_avx2<>+0(SB), Y4
@@ -44,27 +44,27 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      192(R8), Y8
+	VMOVDQU      192(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD (R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      192(R8), Y9
+	VMOVDQU      192(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 4(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      192(R8), Y4
+	VMOVDQU      192(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 8(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      192(R8), Y4
+	VMOVDQU      192(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -73,7 +73,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 32(R9), Y5
@@ -88,29 +88,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      256(R8), Y4
+	VMOVDQU      256(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      256(R8), Y5
+	VMOVDQU      256(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 20(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y5
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 24(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      256(R8), Y5
+	VMOVDQU      256(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -119,7 +119,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -127,7 +127,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -145,27 +145,27 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 48(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      320(R8), Y9
+	VMOVDQU      320(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 52(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      320(R8), Y4
+	VMOVDQU      320(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 56(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      320(R8), Y4
+	VMOVDQU      320(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -174,7 +174,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -190,29 +190,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      384(R8), Y4
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      384(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 68(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 72(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -221,7 +221,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -229,7 +229,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avx2<>+0(SB), Y4
@@ -246,27 +246,29 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      448(R8), Y8
+	VMOVDQU      448(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 96(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      448(R8), Y9
+	VMOVDQU      448(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 100(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      448(R8), Y4
+	VMOVDQU      448(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      448(R8), Y4
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      448(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -275,7 +277,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -291,29 +293,27 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y4
+	VMOVDQU      512(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      512(R8), Y5
+	VMOVDQU      512(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 116(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      512(R8), Y5
+	VMOVDQU      512(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 120(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      512(R8), Y5
+	VMOVDQU      512(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -322,7 +322,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -330,7 +330,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -348,29 +348,29 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      576(R8), Y8
+	VMOVDQU      576(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 144(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      576(R8), Y9
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      576(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 148(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      576(R8), Y4
+	VMOVDQU      576(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      576(R8), Y4
+	VMOVDQU      576(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -379,7 +379,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -395,27 +395,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      640(R8), Y4
+	VMOVDQU      640(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 164(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 168(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      640(R8), Y5
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -424,7 +426,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -432,7 +434,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avx2<>+0(SB), Y4
@@ -449,29 +451,27 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      704(R8), Y8
+	VMOVDQU      704(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 192(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      704(R8), Y9
+	VMOVDQU      704(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 196(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      704(R8), Y4
+	VMOVDQU      704(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 200(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      704(R8), Y4
+	VMOVDQU      704(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -480,7 +480,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 224(R9), Y5
@@ -495,27 +495,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      768(R8), Y4
+	VMOVDQU      768(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 208(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 212(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      768(R8), Y5
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 216(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -524,7 +526,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -532,7 +534,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -550,29 +552,27 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      832(R8), Y8
+	VMOVDQU      832(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 240(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      832(R8), Y9
+	VMOVDQU      832(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 244(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      832(R8), Y4
+	VMOVDQU      832(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 248(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      832(R8), Y4
+	VMOVDQU      832(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -581,7 +581,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -597,29 +597,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      896(R8), Y4
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      896(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 260(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 264(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -628,7 +628,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -636,7 +636,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avx2<>+0(SB), Y4
@@ -653,27 +653,29 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      960(R8), Y8
+	VMOVDQU      960(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 288(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      960(R8), Y9
+	VMOVDQU      960(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 292(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      960(R8), Y4
+	VMOVDQU      960(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      960(R8), Y4
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -682,7 +684,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -698,29 +700,27 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1024(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 304(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 308(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 312(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -729,7 +729,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -737,7 +737,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -755,27 +755,29 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      1088(R8), Y8
+	VMOVDQU      1088(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 336(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      1088(R8), Y9
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 340(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      1088(R8), Y4
+	VMOVDQU      1088(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      1088(R8), Y4
+	VMOVDQU      1088(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -784,7 +786,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -800,29 +802,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1152(R8), Y4
+	VMOVDQU      1152(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1152(R8), Y5
+	VMOVDQU      1152(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 356(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1152(R8), Y5
+	VMOVDQU      1152(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 360(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1152(R8), Y5
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -831,7 +833,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -839,8 +841,8 @@ block:
 	VMULPS       Y4, Y2, Y2
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VCVTPH2PS    16(DI), Y2
-	VMOVDQU      160(R8), Y3
+	VCVTPH2PS    16(BX), Y2
+	VMOVDQU      160(SI), Y3
 	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avx2<>+0(SB), Y4
@@ -857,29 +859,27 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      224(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD (R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      224(R8), Y9
+	VMOVDQU      224(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 4(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      224(R8), Y4
+	VMOVDQU      224(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 8(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      224(R8), Y4
+	VMOVDQU      224(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -888,7 +888,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 32(R9), Y5
@@ -903,27 +903,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      288(R8), Y4
+	VMOVDQU      288(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      288(R8), Y5
+	VMOVDQU      288(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 20(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      288(R8), Y5
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 24(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      288(R8), Y5
+	VMOVDQU      288(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -932,7 +934,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -940,7 +942,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -958,29 +960,27 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 48(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      352(R8), Y9
+	VMOVDQU      352(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 52(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      352(R8), Y4
+	VMOVDQU      352(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 56(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      352(R8), Y4
+	VMOVDQU      352(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -989,7 +989,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1005,27 +1005,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      416(R8), Y4
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 68(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 72(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -1034,7 +1036,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1042,7 +1044,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avx2<>+0(SB), Y4
@@ -1059,29 +1061,29 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      480(R8), Y8
+	VMOVDQU      480(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 96(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      480(R8), Y9
+	VMOVDQU      480(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 100(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      480(R8), Y4
+	VMOVDQU      480(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      480(R8), Y4
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      480(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1090,7 +1092,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1106,29 +1108,27 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      544(R8), Y4
+	VMOVDQU      544(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      544(R8), Y5
+	VMOVDQU      544(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 116(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      544(R8), Y5
+	VMOVDQU      544(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 120(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      544(R8), Y5
+	VMOVDQU      544(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -1137,7 +1137,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1145,7 +1145,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1163,27 +1163,29 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      608(R8), Y8
+	VMOVDQU      608(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 144(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      608(R8), Y9
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 148(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      608(R8), Y4
+	VMOVDQU      608(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      608(R8), Y4
+	VMOVDQU      608(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1192,7 +1194,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1208,29 +1210,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      672(R8), Y4
+	VMOVDQU      672(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 164(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 168(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      672(R8), Y5
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      672(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -1239,7 +1241,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1247,7 +1249,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avx2<>+0(SB), Y4
@@ -1264,27 +1266,27 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      736(R8), Y8
+	VMOVDQU      736(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 192(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      736(R8), Y9
+	VMOVDQU      736(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 196(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      736(R8), Y4
+	VMOVDQU      736(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 200(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      736(R8), Y4
+	VMOVDQU      736(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1293,7 +1295,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 224(R9), Y5
@@ -1308,29 +1310,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      800(R8), Y4
+	VMOVDQU      800(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 208(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 212(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      800(R8), Y5
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      800(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 216(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -1339,7 +1341,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1347,7 +1349,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1365,29 +1367,27 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      864(R8), Y8
+	VMOVDQU      864(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 240(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      864(R8), Y9
+	VMOVDQU      864(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 244(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      864(R8), Y4
+	VMOVDQU      864(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 248(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      864(R8), Y4
+	VMOVDQU      864(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1396,7 +1396,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1412,27 +1412,29 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      928(R8), Y4
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      928(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 260(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 264(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -1441,7 +1443,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1449,7 +1451,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avx2<>+0(SB), Y4
@@ -1466,29 +1468,29 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      992(R8), Y8
+	VMOVDQU      992(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 288(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      992(R8), Y9
+	VMOVDQU      992(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 292(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      992(R8), Y4
+	VMOVDQU      992(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      992(R8), Y4
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      992(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1497,7 +1499,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1513,27 +1515,27 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1056(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 304(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 308(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 312(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -1542,7 +1544,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1550,7 +1552,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1568,29 +1570,29 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      1120(R8), Y8
+	VMOVDQU      1120(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 336(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      1120(R8), Y9
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      1120(SI), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 340(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      1120(R8), Y4
+	VMOVDQU      1120(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      1120(R8), Y4
+	VMOVDQU      1120(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1599,7 +1601,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1615,29 +1617,28 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1184(R8), Y4
+	VMOVDQU      1184(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1184(R8), Y5
+	VMOVDQU      1184(SI), Y5
 	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 356(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1184(R8), Y5
+	VMOVDQU      1184(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
 	VPBROADCASTD 360(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      1184(R8), Y5
+	PREFETCHT0   1216(DI)
+	VMOVDQU      1184(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y7, Y5, Y5
@@ -1646,7 +1647,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1655,16 +1656,21 @@ block:
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x000004c0, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x000004c0, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
 	VMOVUPS      Y1, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -2324,12 +2330,12 @@ TEXT ·Gemv_iq1_mx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -2341,9 +2347,9 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    128(R8), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    128(SI), Y5
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU    up_0_avx2<>+0(SB), Y6
@@ -2364,7 +2370,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      192(R8), Y11
+	VMOVDQU      192(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2372,7 +2378,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD (R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      192(R8), Y13
+	VMOVDQU      192(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2382,7 +2388,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2392,7 +2398,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2406,7 +2412,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 32(R9), Y7
@@ -2431,7 +2437,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      256(R8), Y7
+	VMOVDQU      256(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2439,7 +2445,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 16(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      256(R8), Y11
+	VMOVDQU      256(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2449,9 +2455,9 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y8
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -2461,7 +2467,7 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -2475,7 +2481,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2487,7 +2493,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -2509,7 +2515,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      320(R8), Y11
+	VMOVDQU      320(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2517,7 +2523,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 48(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      320(R8), Y13
+	VMOVDQU      320(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2527,7 +2533,7 @@ block:
 	VPBROADCASTD 52(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      320(R8), Y6
+	VMOVDQU      320(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2537,7 +2543,7 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      320(R8), Y6
+	VMOVDQU      320(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2551,7 +2557,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -2577,7 +2583,9 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      384(R8), Y7
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      384(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2585,9 +2593,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 64(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      384(R8), Y11
+	VMOVDQU      384(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2597,7 +2603,7 @@ block:
 	VPBROADCASTD 68(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -2607,7 +2613,7 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -2621,7 +2627,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2633,7 +2639,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avx2<>+0(SB), Y6
@@ -2654,7 +2660,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      448(R8), Y11
+	VMOVDQU      448(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2662,7 +2668,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 96(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      448(R8), Y13
+	VMOVDQU      448(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2672,7 +2678,7 @@ block:
 	VPBROADCASTD 100(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      448(R8), Y6
+	VMOVDQU      448(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2682,7 +2688,9 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      448(R8), Y6
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      448(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2696,7 +2704,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -2722,9 +2730,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y7
+	VMOVDQU      512(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2732,7 +2738,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 112(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      512(R8), Y11
+	VMOVDQU      512(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2742,7 +2748,7 @@ block:
 	VPBROADCASTD 116(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -2752,7 +2758,7 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -2766,7 +2772,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2778,7 +2784,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -2800,7 +2806,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      576(R8), Y11
+	VMOVDQU      576(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2808,7 +2814,9 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 144(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      576(R8), Y13
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      576(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2818,9 +2826,7 @@ block:
 	VPBROADCASTD 148(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      576(R8), Y6
+	VMOVDQU      576(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2830,7 +2836,7 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      576(R8), Y6
+	VMOVDQU      576(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2844,7 +2850,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -2870,7 +2876,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      640(R8), Y7
+	VMOVDQU      640(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2878,7 +2884,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      640(R8), Y11
+	VMOVDQU      640(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2888,7 +2894,7 @@ block:
 	VPBROADCASTD 164(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -2898,7 +2904,9 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      640(R8), Y8
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -2912,7 +2920,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2924,7 +2932,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avx2<>+0(SB), Y6
@@ -2945,7 +2953,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      704(R8), Y11
+	VMOVDQU      704(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2953,9 +2961,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 192(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      704(R8), Y13
+	VMOVDQU      704(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2965,7 +2971,7 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      704(R8), Y6
+	VMOVDQU      704(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2975,7 +2981,7 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      704(R8), Y6
+	VMOVDQU      704(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2989,7 +2995,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 224(R9), Y7
@@ -3014,7 +3020,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      768(R8), Y7
+	VMOVDQU      768(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3022,7 +3028,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 208(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      768(R8), Y11
+	VMOVDQU      768(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3032,7 +3038,9 @@ block:
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      768(R8), Y8
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3042,7 +3050,7 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3056,7 +3064,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3068,7 +3076,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -3090,9 +3098,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      832(R8), Y11
+	VMOVDQU      832(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3100,7 +3106,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 240(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      832(R8), Y13
+	VMOVDQU      832(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3110,7 +3116,7 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      832(R8), Y6
+	VMOVDQU      832(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3120,7 +3126,7 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      832(R8), Y6
+	VMOVDQU      832(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3134,7 +3140,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3160,7 +3166,9 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      896(R8), Y7
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      896(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3168,7 +3176,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 256(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      896(R8), Y11
+	VMOVDQU      896(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3178,7 +3186,7 @@ block:
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3188,9 +3196,7 @@ block:
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3204,7 +3210,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3216,7 +3222,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avx2<>+0(SB), Y6
@@ -3237,7 +3243,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      960(R8), Y11
+	VMOVDQU      960(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3245,7 +3251,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 288(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      960(R8), Y13
+	VMOVDQU      960(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3255,7 +3261,7 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      960(R8), Y6
+	VMOVDQU      960(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3265,7 +3271,9 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      960(R8), Y6
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3279,7 +3287,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3305,7 +3313,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3313,9 +3321,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 304(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y11
+	VMOVDQU      1024(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3325,7 +3331,7 @@ block:
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3335,7 +3341,7 @@ block:
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3349,7 +3355,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3361,7 +3367,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -3383,7 +3389,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      1088(R8), Y11
+	VMOVDQU      1088(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3391,7 +3397,9 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 336(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      1088(R8), Y13
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3401,7 +3409,7 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      1088(R8), Y6
+	VMOVDQU      1088(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3411,7 +3419,7 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      1088(R8), Y6
+	VMOVDQU      1088(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3425,7 +3433,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3451,9 +3459,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1152(R8), Y7
+	VMOVDQU      1152(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3461,7 +3467,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 352(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      1152(R8), Y11
+	VMOVDQU      1152(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3471,7 +3477,7 @@ block:
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      1152(R8), Y8
+	VMOVDQU      1152(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3481,7 +3487,9 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      1152(R8), Y8
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3495,7 +3503,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3507,8 +3515,8 @@ block:
 	VMULPS       Y7, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y1
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      160(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avx2<>+0(SB), Y6
@@ -3529,7 +3537,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      224(R8), Y11
+	VMOVDQU      224(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3537,7 +3545,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD (R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      224(R8), Y13
+	VMOVDQU      224(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3547,7 +3555,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3557,9 +3565,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3573,7 +3579,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 32(R9), Y7
@@ -3598,7 +3604,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3606,7 +3612,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 16(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      288(R8), Y11
+	VMOVDQU      288(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3616,7 +3622,9 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      288(R8), Y8
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3626,7 +3634,7 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      288(R8), Y8
+	VMOVDQU      288(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3640,7 +3648,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3652,7 +3660,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -3674,7 +3682,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      352(R8), Y11
+	VMOVDQU      352(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3682,7 +3690,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 48(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      352(R8), Y13
+	VMOVDQU      352(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3692,9 +3700,7 @@ block:
 	VPBROADCASTD 52(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3704,7 +3710,7 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3718,7 +3724,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3744,7 +3750,9 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      416(R8), Y7
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3752,7 +3760,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 64(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      416(R8), Y11
+	VMOVDQU      416(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3762,7 +3770,7 @@ block:
 	VPBROADCASTD 68(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3772,7 +3780,7 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3786,7 +3794,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3798,7 +3806,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avx2<>+0(SB), Y6
@@ -3819,9 +3827,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      480(R8), Y11
+	VMOVDQU      480(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3829,7 +3835,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 96(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      480(R8), Y13
+	VMOVDQU      480(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3839,7 +3845,7 @@ block:
 	VPBROADCASTD 100(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      480(R8), Y6
+	VMOVDQU      480(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3849,7 +3855,9 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      480(R8), Y6
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      480(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3863,7 +3871,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3889,7 +3897,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      544(R8), Y7
+	VMOVDQU      544(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3897,7 +3905,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 112(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      544(R8), Y11
+	VMOVDQU      544(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3907,7 +3915,7 @@ block:
 	VPBROADCASTD 116(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      544(R8), Y8
+	VMOVDQU      544(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3917,9 +3925,7 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      544(R8), Y8
+	VMOVDQU      544(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -3933,7 +3939,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3945,7 +3951,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -3967,7 +3973,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      608(R8), Y11
+	VMOVDQU      608(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3975,7 +3981,9 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 144(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      608(R8), Y13
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3985,7 +3993,7 @@ block:
 	VPBROADCASTD 148(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      608(R8), Y6
+	VMOVDQU      608(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3995,7 +4003,7 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      608(R8), Y6
+	VMOVDQU      608(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4009,7 +4017,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -4035,7 +4043,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      672(R8), Y7
+	VMOVDQU      672(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4043,7 +4051,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      672(R8), Y11
+	VMOVDQU      672(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -4053,9 +4061,7 @@ block:
 	VPBROADCASTD 164(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4065,7 +4071,9 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      672(R8), Y8
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      672(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4079,7 +4087,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4091,7 +4099,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avx2<>+0(SB), Y6
@@ -4112,7 +4120,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      736(R8), Y11
+	VMOVDQU      736(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -4120,7 +4128,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 192(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      736(R8), Y13
+	VMOVDQU      736(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -4130,7 +4138,7 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      736(R8), Y6
+	VMOVDQU      736(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4140,7 +4148,7 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      736(R8), Y6
+	VMOVDQU      736(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4154,7 +4162,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 224(R9), Y7
@@ -4179,7 +4187,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4187,9 +4195,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 208(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      800(R8), Y11
+	VMOVDQU      800(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -4199,7 +4205,9 @@ block:
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      800(R8), Y8
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      800(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4209,7 +4217,7 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4223,7 +4231,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4235,7 +4243,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -4257,7 +4265,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      864(R8), Y11
+	VMOVDQU      864(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -4265,7 +4273,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 240(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      864(R8), Y13
+	VMOVDQU      864(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -4275,7 +4283,7 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      864(R8), Y6
+	VMOVDQU      864(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4285,9 +4293,7 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      864(R8), Y6
+	VMOVDQU      864(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4301,7 +4307,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -4327,7 +4333,9 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      928(R8), Y7
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      928(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4335,7 +4343,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 256(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      928(R8), Y11
+	VMOVDQU      928(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -4345,7 +4353,7 @@ block:
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4355,7 +4363,7 @@ block:
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4369,7 +4377,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4381,7 +4389,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avx2<>+0(SB), Y6
@@ -4402,7 +4410,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      992(R8), Y11
+	VMOVDQU      992(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -4410,7 +4418,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 288(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      992(R8), Y13
+	VMOVDQU      992(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -4420,9 +4428,7 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      992(R8), Y6
+	VMOVDQU      992(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4432,7 +4438,9 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      992(R8), Y6
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      992(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4446,7 +4454,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -4472,7 +4480,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4480,7 +4488,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 304(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      1056(R8), Y11
+	VMOVDQU      1056(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -4490,7 +4498,7 @@ block:
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4500,7 +4508,7 @@ block:
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4514,7 +4522,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4526,7 +4534,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -4548,7 +4556,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      1120(R8), Y11
+	VMOVDQU      1120(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -4556,9 +4564,9 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 336(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      1120(R8), Y13
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      1120(SI), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -4568,7 +4576,7 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      1120(R8), Y6
+	VMOVDQU      1120(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4578,7 +4586,7 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      1120(R8), Y6
+	VMOVDQU      1120(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4592,7 +4600,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -4618,7 +4626,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1184(R8), Y7
+	VMOVDQU      1184(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4626,7 +4634,7 @@ block:
 	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 352(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y7, Y7
-	VMOVDQU      1184(R8), Y11
+	VMOVDQU      1184(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -4636,7 +4644,7 @@ block:
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
 	VPADDW       Y8, Y7, Y7
-	VMOVDQU      1184(R8), Y8
+	VMOVDQU      1184(SI), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4646,9 +4654,8 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      1184(R8), Y8
+	PREFETCHT0   1216(DI)
+	VMOVDQU      1184(SI), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y9, Y8, Y8
@@ -4662,7 +4669,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4675,18 +4682,23 @@ block:
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x000004c0, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x000004c0, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

@@ -10,12 +10,12 @@ TEXT ·Gemv_iq1_mx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -25,9 +25,9 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y2
-	VMOVDQU    128(R8), Y3
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y2
+	VMOVDQU    128(SI), Y3
 	VPSHUFB    shuffle_avxvnni_0_0_0_0<>+0(SB), Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    up_0_avxvnni<>+0(SB), Y4
@@ -44,31 +44,31 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      192(R8), Y8
+	VMOVDQU      192(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD (R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      192(R8), Y8
+	VMOVDQU      192(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 4(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      192(R8), Y4
+	VMOVDQU      192(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 8(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      192(R8), Y4
+	VMOVDQU      192(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 12(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 32(R9), Y5
@@ -83,33 +83,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      256(R8), Y4
+	VMOVDQU      256(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      256(R8), Y4
+	VMOVDQU      256(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 20(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y4
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 24(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      256(R8), Y4
+	VMOVDQU      256(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 28(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -117,7 +117,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avxvnni_0_0_0_0<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -135,31 +135,31 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 48(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 52(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      320(R8), Y4
+	VMOVDQU      320(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 56(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      320(R8), Y4
+	VMOVDQU      320(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 60(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -175,33 +175,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      384(R8), Y4
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      384(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      384(R8), Y4
+	VMOVDQU      384(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 68(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      384(R8), Y4
+	VMOVDQU      384(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 72(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      384(R8), Y4
+	VMOVDQU      384(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 76(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -209,7 +209,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSHUFB      shuffle_avxvnni_1_1_1_1<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y4
@@ -226,31 +226,33 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      448(R8), Y8
+	VMOVDQU      448(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 96(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      448(R8), Y8
+	VMOVDQU      448(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 100(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      448(R8), Y4
+	VMOVDQU      448(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      448(R8), Y4
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      448(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 108(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -266,33 +268,31 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y4
+	VMOVDQU      512(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      512(R8), Y4
+	VMOVDQU      512(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 116(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      512(R8), Y4
+	VMOVDQU      512(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 120(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      512(R8), Y4
+	VMOVDQU      512(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 124(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -300,7 +300,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avxvnni_1_1_1_1<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -318,33 +318,33 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      576(R8), Y8
+	VMOVDQU      576(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 144(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      576(R8), Y8
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      576(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 148(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      576(R8), Y4
+	VMOVDQU      576(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      576(R8), Y4
+	VMOVDQU      576(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 156(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -360,31 +360,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      640(R8), Y4
+	VMOVDQU      640(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
+	VMOVDQU      640(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 164(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
+	VMOVDQU      640(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 168(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 172(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -392,7 +394,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSHUFB      shuffle_avxvnni_2_2_2_2<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y4
@@ -409,33 +411,31 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      704(R8), Y8
+	VMOVDQU      704(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 192(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      704(R8), Y8
+	VMOVDQU      704(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 196(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      704(R8), Y4
+	VMOVDQU      704(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 200(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      704(R8), Y4
+	VMOVDQU      704(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 204(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 224(R9), Y5
@@ -450,31 +450,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      768(R8), Y4
+	VMOVDQU      768(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 208(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      768(R8), Y4
+	VMOVDQU      768(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 212(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      768(R8), Y4
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 216(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      768(R8), Y4
+	VMOVDQU      768(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 220(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -482,7 +484,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avxvnni_2_2_2_2<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -500,33 +502,31 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      832(R8), Y8
+	VMOVDQU      832(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 240(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      832(R8), Y8
+	VMOVDQU      832(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 244(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      832(R8), Y4
+	VMOVDQU      832(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 248(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      832(R8), Y4
+	VMOVDQU      832(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 252(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -542,33 +542,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      896(R8), Y4
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      896(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      896(R8), Y4
+	VMOVDQU      896(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 260(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      896(R8), Y4
+	VMOVDQU      896(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 264(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      896(R8), Y4
+	VMOVDQU      896(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 268(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -576,7 +576,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSHUFB      shuffle_avxvnni_3_3_3_3<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y4
@@ -593,31 +593,33 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      960(R8), Y8
+	VMOVDQU      960(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 288(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      960(R8), Y8
+	VMOVDQU      960(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 292(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      960(R8), Y4
+	VMOVDQU      960(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      960(R8), Y4
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 300(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -633,33 +635,31 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1024(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 304(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1024(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 308(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1024(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 312(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1024(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 316(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -667,7 +667,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVDQU      128(R8), Y3
+	VMOVDQU      128(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avxvnni_3_3_3_3<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -685,31 +685,33 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      1088(R8), Y8
+	VMOVDQU      1088(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 336(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      1088(R8), Y8
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 340(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      1088(R8), Y4
+	VMOVDQU      1088(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      1088(R8), Y4
+	VMOVDQU      1088(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 348(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -725,33 +727,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1152(R8), Y4
+	VMOVDQU      1152(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1152(R8), Y4
+	VMOVDQU      1152(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 356(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1152(R8), Y4
+	VMOVDQU      1152(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1152(R8), Y4
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 364(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -759,8 +761,8 @@ block:
 	VMULPS       Y4, Y2, Y2
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VCVTPH2PS    16(DI), Y2
-	VMOVDQU      160(R8), Y3
+	VCVTPH2PS    16(BX), Y2
+	VMOVDQU      160(SI), Y3
 	VPSHUFB      shuffle_avxvnni_0_0_0_0<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y4
@@ -777,33 +779,31 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      224(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD (R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      224(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 4(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      224(R8), Y4
+	VMOVDQU      224(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 8(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      224(R8), Y4
+	VMOVDQU      224(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 12(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 32(R9), Y5
@@ -818,31 +818,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      288(R8), Y4
+	VMOVDQU      288(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
+	VMOVDQU      288(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 20(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 24(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
+	VMOVDQU      288(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 28(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -850,7 +852,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avxvnni_0_0_0_0<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -868,33 +870,31 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 48(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 52(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      352(R8), Y4
+	VMOVDQU      352(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 56(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      352(R8), Y4
+	VMOVDQU      352(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 60(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -910,31 +910,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      416(R8), Y4
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      416(R8), Y4
+	VMOVDQU      416(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 68(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      416(R8), Y4
+	VMOVDQU      416(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 72(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      416(R8), Y4
+	VMOVDQU      416(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 76(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -942,7 +944,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSHUFB      shuffle_avxvnni_1_1_1_1<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y4
@@ -959,33 +961,33 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      480(R8), Y8
+	VMOVDQU      480(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 96(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      480(R8), Y8
+	VMOVDQU      480(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 100(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      480(R8), Y4
+	VMOVDQU      480(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      480(R8), Y4
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      480(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 108(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1001,33 +1003,31 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      544(R8), Y4
+	VMOVDQU      544(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      544(R8), Y4
+	VMOVDQU      544(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 116(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      544(R8), Y4
+	VMOVDQU      544(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 120(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      544(R8), Y4
+	VMOVDQU      544(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 124(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1035,7 +1035,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avxvnni_1_1_1_1<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1053,31 +1053,33 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      608(R8), Y8
+	VMOVDQU      608(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 144(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      608(R8), Y8
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 148(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      608(R8), Y4
+	VMOVDQU      608(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      608(R8), Y4
+	VMOVDQU      608(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 156(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1093,33 +1095,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      672(R8), Y4
+	VMOVDQU      672(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      672(R8), Y4
+	VMOVDQU      672(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 164(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      672(R8), Y4
+	VMOVDQU      672(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 168(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      672(R8), Y4
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      672(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 172(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1127,7 +1129,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSHUFB      shuffle_avxvnni_2_2_2_2<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y4
@@ -1144,31 +1146,31 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      736(R8), Y8
+	VMOVDQU      736(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 192(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      736(R8), Y8
+	VMOVDQU      736(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 196(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      736(R8), Y4
+	VMOVDQU      736(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 200(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      736(R8), Y4
+	VMOVDQU      736(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 204(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 224(R9), Y5
@@ -1183,33 +1185,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      800(R8), Y4
+	VMOVDQU      800(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 208(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      800(R8), Y4
+	VMOVDQU      800(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 212(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      800(R8), Y4
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      800(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 216(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      800(R8), Y4
+	VMOVDQU      800(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 220(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1217,7 +1219,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avxvnni_2_2_2_2<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1235,33 +1237,31 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      864(R8), Y8
+	VMOVDQU      864(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 240(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      864(R8), Y8
+	VMOVDQU      864(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 244(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      864(R8), Y4
+	VMOVDQU      864(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 248(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      864(R8), Y4
+	VMOVDQU      864(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 252(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1277,31 +1277,33 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      928(R8), Y4
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      928(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      928(R8), Y4
+	VMOVDQU      928(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 260(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      928(R8), Y4
+	VMOVDQU      928(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 264(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      928(R8), Y4
+	VMOVDQU      928(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 268(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1309,7 +1311,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSHUFB      shuffle_avxvnni_3_3_3_3<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y4
@@ -1326,33 +1328,33 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      992(R8), Y8
+	VMOVDQU      992(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 288(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	VMOVDQU      992(R8), Y8
+	VMOVDQU      992(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 292(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      992(R8), Y4
+	VMOVDQU      992(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      992(R8), Y4
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      992(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 300(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1368,31 +1370,31 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1056(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 304(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1056(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 308(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1056(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 312(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1056(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 316(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1400,7 +1402,7 @@ block:
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y5, Y3, Y1
-	VMOVDQU      160(R8), Y3
+	VMOVDQU      160(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPSHUFB      shuffle_avxvnni_3_3_3_3<>+0(SB), Y3, Y3
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1418,33 +1420,33 @@ block:
 	VPSRAD       $0x07, Y3, Y8
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y8, Y3, Y3
-	VMOVDQU      1120(R8), Y8
+	VMOVDQU      1120(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 336(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xd9 // VPDPBUSD Y9, Y8, Y3
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      1120(R8), Y8
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      1120(SI), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 340(R9), Y4
 	LONG $0x503de2c4; BYTE $0xdc // VPDPBUSD Y4, Y8, Y3
-	VMOVDQU      1120(R8), Y4
+	VMOVDQU      1120(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd8 // VPDPBUSD Y8, Y4, Y3
-	VMOVDQU      1120(R8), Y4
+	VMOVDQU      1120(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 348(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1460,33 +1462,32 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x04, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1184(R8), Y4
+	VMOVDQU      1184(SI), Y4
 	VPSRLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1184(R8), Y4
+	VMOVDQU      1184(SI), Y4
 	VPSLLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y6, Y4, Y4
 	VPBROADCASTD 356(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1184(R8), Y4
+	VMOVDQU      1184(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      1184(R8), Y4
+	PREFETCHT0   1216(DI)
+	VMOVDQU      1184(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y4, Y4
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD 364(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
@@ -1495,16 +1496,21 @@ block:
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x000004c0, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x000004c0, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
 	VMOVUPS      Y1, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -2146,12 +2152,12 @@ TEXT ·Gemv_iq1_mx16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -2163,9 +2169,9 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    128(R8), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    128(SI), Y5
 	VPSHUFB    shuffle_avxvnni_0_0_0_0<>+0(SB), Y5, Y5
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU    up_0_avxvnni<>+0(SB), Y6
@@ -2186,7 +2192,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      192(R8), Y11
+	VMOVDQU      192(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2194,7 +2200,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD (R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      192(R8), Y11
+	VMOVDQU      192(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2202,7 +2208,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 4(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2210,7 +2216,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 8(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2218,7 +2224,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 12(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 32(R9), Y7
@@ -2243,7 +2249,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      256(R8), Y7
+	VMOVDQU      256(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2251,7 +2257,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 16(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      256(R8), Y7
+	VMOVDQU      256(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2259,9 +2265,9 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y7
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2269,7 +2275,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 24(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      256(R8), Y7
+	VMOVDQU      256(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2277,7 +2283,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 28(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2289,7 +2295,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avxvnni_0_0_0_0<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
@@ -2311,7 +2317,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      320(R8), Y11
+	VMOVDQU      320(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2319,7 +2325,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      320(R8), Y11
+	VMOVDQU      320(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2327,7 +2333,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 52(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      320(R8), Y6
+	VMOVDQU      320(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2335,7 +2341,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 56(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      320(R8), Y6
+	VMOVDQU      320(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2343,7 +2349,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 60(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -2369,7 +2375,9 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      384(R8), Y7
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      384(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2377,9 +2385,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 64(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      384(R8), Y7
+	VMOVDQU      384(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2387,7 +2393,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 68(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      384(R8), Y7
+	VMOVDQU      384(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2395,7 +2401,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 72(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      384(R8), Y7
+	VMOVDQU      384(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2403,7 +2409,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 76(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2415,7 +2421,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSHUFB      shuffle_avxvnni_1_1_1_1<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y6
@@ -2436,7 +2442,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      448(R8), Y11
+	VMOVDQU      448(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2444,7 +2450,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      448(R8), Y11
+	VMOVDQU      448(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2452,7 +2458,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 100(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      448(R8), Y6
+	VMOVDQU      448(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2460,7 +2466,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 104(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      448(R8), Y6
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      448(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2468,7 +2476,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 108(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -2494,9 +2502,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y7
+	VMOVDQU      512(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2504,7 +2510,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 112(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      512(R8), Y7
+	VMOVDQU      512(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2512,7 +2518,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 116(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      512(R8), Y7
+	VMOVDQU      512(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2520,7 +2526,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 120(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      512(R8), Y7
+	VMOVDQU      512(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2528,7 +2534,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 124(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2540,7 +2546,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avxvnni_1_1_1_1<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
@@ -2562,7 +2568,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      576(R8), Y11
+	VMOVDQU      576(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2570,7 +2576,9 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 144(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      576(R8), Y11
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      576(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2578,9 +2586,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 148(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      576(R8), Y6
+	VMOVDQU      576(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2588,7 +2594,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 152(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      576(R8), Y6
+	VMOVDQU      576(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2596,7 +2602,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 156(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -2622,7 +2628,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      640(R8), Y7
+	VMOVDQU      640(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2630,7 +2636,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 160(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      640(R8), Y7
+	VMOVDQU      640(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2638,7 +2644,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 164(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      640(R8), Y7
+	VMOVDQU      640(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2646,7 +2652,9 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 168(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      640(R8), Y7
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2654,7 +2662,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 172(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2666,7 +2674,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSHUFB      shuffle_avxvnni_2_2_2_2<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y6
@@ -2687,7 +2695,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      704(R8), Y11
+	VMOVDQU      704(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2695,9 +2703,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 192(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      704(R8), Y11
+	VMOVDQU      704(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2705,7 +2711,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 196(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      704(R8), Y6
+	VMOVDQU      704(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2713,7 +2719,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 200(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      704(R8), Y6
+	VMOVDQU      704(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2721,7 +2727,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 204(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 224(R9), Y7
@@ -2746,7 +2752,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      768(R8), Y7
+	VMOVDQU      768(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2754,7 +2760,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 208(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      768(R8), Y7
+	VMOVDQU      768(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2762,7 +2768,9 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      768(R8), Y7
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2770,7 +2778,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 216(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      768(R8), Y7
+	VMOVDQU      768(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2778,7 +2786,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 220(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2790,7 +2798,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avxvnni_2_2_2_2<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
@@ -2812,9 +2820,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      832(R8), Y11
+	VMOVDQU      832(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2822,7 +2828,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 240(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      832(R8), Y11
+	VMOVDQU      832(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2830,7 +2836,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 244(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      832(R8), Y6
+	VMOVDQU      832(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2838,7 +2844,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 248(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      832(R8), Y6
+	VMOVDQU      832(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2846,7 +2852,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 252(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -2872,7 +2878,9 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      896(R8), Y7
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      896(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2880,7 +2888,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 256(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      896(R8), Y7
+	VMOVDQU      896(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -2888,7 +2896,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      896(R8), Y7
+	VMOVDQU      896(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2896,9 +2904,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 264(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      896(R8), Y7
+	VMOVDQU      896(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -2906,7 +2912,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 268(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2918,7 +2924,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSHUFB      shuffle_avxvnni_3_3_3_3<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y6
@@ -2939,7 +2945,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      960(R8), Y11
+	VMOVDQU      960(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2947,7 +2953,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      960(R8), Y11
+	VMOVDQU      960(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2955,7 +2961,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 292(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      960(R8), Y6
+	VMOVDQU      960(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2963,7 +2969,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 296(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      960(R8), Y6
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2971,7 +2979,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 300(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -2997,7 +3005,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3005,9 +3013,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 304(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3015,7 +3021,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3023,7 +3029,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 312(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3031,7 +3037,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 316(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3043,7 +3049,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avxvnni_3_3_3_3<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
@@ -3065,7 +3071,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      1088(R8), Y11
+	VMOVDQU      1088(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3073,7 +3079,9 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 336(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      1088(R8), Y11
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3081,7 +3089,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 340(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      1088(R8), Y6
+	VMOVDQU      1088(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3089,7 +3097,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 344(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      1088(R8), Y6
+	VMOVDQU      1088(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3097,7 +3105,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 348(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3123,9 +3131,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1152(R8), Y7
+	VMOVDQU      1152(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3133,7 +3139,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 352(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      1152(R8), Y7
+	VMOVDQU      1152(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3141,7 +3147,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1152(R8), Y7
+	VMOVDQU      1152(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3149,7 +3155,9 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 360(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1152(R8), Y7
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3157,7 +3165,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 364(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3169,8 +3177,8 @@ block:
 	VMULPS       Y7, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y1
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      160(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avxvnni_0_0_0_0<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y6
@@ -3191,7 +3199,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      224(R8), Y11
+	VMOVDQU      224(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3199,7 +3207,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD (R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      224(R8), Y11
+	VMOVDQU      224(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3207,7 +3215,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 4(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3215,9 +3223,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 8(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3225,7 +3231,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 12(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 32(R9), Y7
@@ -3250,7 +3256,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3258,7 +3264,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 16(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3266,7 +3272,9 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      288(R8), Y7
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3274,7 +3282,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 24(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3282,7 +3290,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 28(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3294,7 +3302,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avxvnni_0_0_0_0<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
@@ -3316,7 +3324,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      352(R8), Y11
+	VMOVDQU      352(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3324,7 +3332,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      352(R8), Y11
+	VMOVDQU      352(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3332,9 +3340,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 52(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3342,7 +3348,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 56(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3350,7 +3356,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 60(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3376,7 +3382,9 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      416(R8), Y7
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3384,7 +3392,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 64(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      416(R8), Y7
+	VMOVDQU      416(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3392,7 +3400,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 68(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      416(R8), Y7
+	VMOVDQU      416(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3400,7 +3408,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 72(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      416(R8), Y7
+	VMOVDQU      416(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3408,7 +3416,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 76(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3420,7 +3428,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avxvnni_1_1_1_1<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y6
@@ -3441,9 +3449,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      480(R8), Y11
+	VMOVDQU      480(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3451,7 +3457,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      480(R8), Y11
+	VMOVDQU      480(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3459,7 +3465,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 100(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      480(R8), Y6
+	VMOVDQU      480(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3467,7 +3473,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 104(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      480(R8), Y6
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      480(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3475,7 +3483,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 108(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3501,7 +3509,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      544(R8), Y7
+	VMOVDQU      544(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3509,7 +3517,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 112(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      544(R8), Y7
+	VMOVDQU      544(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3517,7 +3525,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 116(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      544(R8), Y7
+	VMOVDQU      544(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3525,9 +3533,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 120(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      544(R8), Y7
+	VMOVDQU      544(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3535,7 +3541,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 124(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3547,7 +3553,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avxvnni_1_1_1_1<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
@@ -3569,7 +3575,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      608(R8), Y11
+	VMOVDQU      608(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3577,7 +3583,9 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 144(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      608(R8), Y11
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3585,7 +3593,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 148(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      608(R8), Y6
+	VMOVDQU      608(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3593,7 +3601,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 152(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      608(R8), Y6
+	VMOVDQU      608(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3601,7 +3609,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 156(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3627,7 +3635,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      672(R8), Y7
+	VMOVDQU      672(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3635,7 +3643,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 160(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      672(R8), Y7
+	VMOVDQU      672(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3643,9 +3651,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 164(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      672(R8), Y7
+	VMOVDQU      672(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3653,7 +3659,9 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 168(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      672(R8), Y7
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      672(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3661,7 +3669,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 172(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3673,7 +3681,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avxvnni_2_2_2_2<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y6
@@ -3694,7 +3702,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      736(R8), Y11
+	VMOVDQU      736(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3702,7 +3710,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 192(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      736(R8), Y11
+	VMOVDQU      736(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3710,7 +3718,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 196(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      736(R8), Y6
+	VMOVDQU      736(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3718,7 +3726,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 200(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      736(R8), Y6
+	VMOVDQU      736(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3726,7 +3734,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 204(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 224(R9), Y7
@@ -3751,7 +3759,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3759,9 +3767,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 208(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3769,7 +3775,9 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      800(R8), Y7
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      800(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3777,7 +3785,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 216(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3785,7 +3793,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 220(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3797,7 +3805,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avxvnni_2_2_2_2<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
@@ -3819,7 +3827,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      864(R8), Y11
+	VMOVDQU      864(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3827,7 +3835,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 240(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      864(R8), Y11
+	VMOVDQU      864(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3835,7 +3843,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 244(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      864(R8), Y6
+	VMOVDQU      864(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3843,9 +3851,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 248(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      864(R8), Y6
+	VMOVDQU      864(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3853,7 +3859,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 252(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -3879,7 +3885,9 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      928(R8), Y7
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      928(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3887,7 +3895,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 256(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      928(R8), Y7
+	VMOVDQU      928(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -3895,7 +3903,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      928(R8), Y7
+	VMOVDQU      928(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3903,7 +3911,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 264(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      928(R8), Y7
+	VMOVDQU      928(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -3911,7 +3919,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 268(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3923,7 +3931,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avxvnni_3_3_3_3<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VMOVDQU      up_0_avxvnni<>+0(SB), Y6
@@ -3944,7 +3952,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      992(R8), Y11
+	VMOVDQU      992(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3952,7 +3960,7 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	VMOVDQU      992(R8), Y11
+	VMOVDQU      992(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3960,9 +3968,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 292(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      992(R8), Y6
+	VMOVDQU      992(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3970,7 +3976,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 296(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      992(R8), Y6
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      992(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3978,7 +3986,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 300(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -4004,7 +4012,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4012,7 +4020,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 304(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4020,7 +4028,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -4028,7 +4036,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 312(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -4036,7 +4044,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 316(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4048,7 +4056,7 @@ block:
 	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPSHUFB      shuffle_avxvnni_3_3_3_3<>+0(SB), Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
@@ -4070,7 +4078,7 @@ block:
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      1120(R8), Y11
+	VMOVDQU      1120(SI), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -4078,9 +4086,9 @@ block:
 	LONG $0x5025c2c4; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
 	VPBROADCASTD 336(R9)(R10*1), Y12
 	LONG $0x502542c4; BYTE $0xd4 // VPDPBUSD Y12, Y11, Y10
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      1120(R8), Y11
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      1120(SI), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -4088,7 +4096,7 @@ block:
 	LONG $0x5025e2c4; BYTE $0xee // VPDPBUSD Y6, Y11, Y5
 	VPBROADCASTD 340(R9)(R10*1), Y6
 	LONG $0x502562c4; BYTE $0xd6 // VPDPBUSD Y6, Y11, Y10
-	VMOVDQU      1120(R8), Y6
+	VMOVDQU      1120(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4096,7 +4104,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
 	VPBROADCASTD 344(R9)(R10*1), Y11
 	LONG $0x504d42c4; BYTE $0xd3 // VPDPBUSD Y11, Y6, Y10
-	VMOVDQU      1120(R8), Y6
+	VMOVDQU      1120(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4104,7 +4112,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
 	VPBROADCASTD 348(R9)(R10*1), Y7
 	LONG $0x504d62c4; BYTE $0xd7 // VPDPBUSD Y7, Y6, Y10
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y6, Y6
 	VMULPS       Y4, Y6, Y6
@@ -4130,7 +4138,7 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1184(R8), Y7
+	VMOVDQU      1184(SI), Y7
 	VPSRLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4138,7 +4146,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xea // VPDPBUSD Y10, Y7, Y5
 	VPBROADCASTD 352(R9)(R10*1), Y10
 	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
-	VMOVDQU      1184(R8), Y7
+	VMOVDQU      1184(SI), Y7
 	VPSLLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y8, Y7, Y7
@@ -4146,7 +4154,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1184(R8), Y7
+	VMOVDQU      1184(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -4154,9 +4162,8 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 360(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      1184(R8), Y7
+	PREFETCHT0   1216(DI)
+	VMOVDQU      1184(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_18181818<>+0(SB), Y7, Y7
 	VPOR         Y9, Y7, Y7
@@ -4164,7 +4171,7 @@ block:
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 364(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VPERMPS      scales_iq1_avxvnni<>+0(SB), Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4177,18 +4184,23 @@ block:
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x000004c0, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x000004c0, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

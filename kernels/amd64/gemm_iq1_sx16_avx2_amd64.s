@@ -10,12 +10,12 @@ TEXT ·Gemv_iq1_sx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -25,9 +25,9 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y2
-	VMOVDQU    (R8), Y3
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y2
+	VMOVDQU    (SI), Y3
 	VPSLLD     $0x1c, Y3, Y3
 	VPSRAD     $0x1f, Y3, Y3
 	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -37,27 +37,27 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD (R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 4(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 8(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -66,29 +66,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 16(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      128(R8), Y6
+	VMOVDQU      128(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 20(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      128(R8), Y6
+	VMOVDQU      128(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 24(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      128(R8), Y6
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      128(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -97,14 +97,14 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSLLD       $0x18, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -114,27 +114,27 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      192(R8), Y5
+	VMOVDQU      192(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 48(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 52(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 56(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -143,29 +143,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      256(R8), Y5
+	VMOVDQU      256(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 64(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      256(R8), Y6
+	VMOVDQU      256(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 68(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      256(R8), Y6
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 72(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y6
+	VMOVDQU      256(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -174,7 +174,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -182,7 +182,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSLLD       $0x14, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -192,27 +192,27 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      320(R8), Y5
+	VMOVDQU      320(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 96(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      320(R8), Y6
+	VMOVDQU      320(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 100(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      320(R8), Y6
+	VMOVDQU      320(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 104(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      320(R8), Y6
+	VMOVDQU      320(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -221,29 +221,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 112(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      384(R8), Y6
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      384(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 116(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      384(R8), Y6
+	VMOVDQU      384(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 120(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      384(R8), Y6
+	VMOVDQU      384(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -252,7 +252,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSRLD       $0x08, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -260,7 +260,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -270,27 +270,27 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 144(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      448(R8), Y6
+	VMOVDQU      448(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 148(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      448(R8), Y6
+	VMOVDQU      448(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 152(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      448(R8), Y6
+	VMOVDQU      448(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -299,29 +299,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      512(R8), Y5
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 160(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      512(R8), Y6
+	VMOVDQU      512(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 164(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y6
+	VMOVDQU      512(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 168(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      512(R8), Y6
+	VMOVDQU      512(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -330,7 +330,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSRLD       $0x0c, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -338,7 +338,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSLLD       $0x0c, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -348,27 +348,29 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 192(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      576(R8), Y6
+	VMOVDQU      576(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 196(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      576(R8), Y6
+	VMOVDQU      576(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 200(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      576(R8), Y6
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      576(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -377,29 +379,27 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 208(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      640(R8), Y6
+	VMOVDQU      640(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 212(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      640(R8), Y6
+	VMOVDQU      640(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 216(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      640(R8), Y6
+	VMOVDQU      640(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -408,7 +408,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSRLD       $0x10, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -416,7 +416,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSLLD       $0x08, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -426,27 +426,29 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      704(R8), Y5
+	VMOVDQU      704(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 240(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      704(R8), Y6
+	VMOVDQU      704(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 244(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      704(R8), Y6
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 248(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      704(R8), Y6
+	VMOVDQU      704(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -455,29 +457,27 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 256(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y6
+	VMOVDQU      768(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 260(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      768(R8), Y6
+	VMOVDQU      768(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 264(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      768(R8), Y6
+	VMOVDQU      768(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -486,7 +486,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSRLD       $0x14, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -494,7 +494,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSLLD       $0x04, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -504,27 +504,29 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 288(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      832(R8), Y6
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      832(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 292(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      832(R8), Y6
+	VMOVDQU      832(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 296(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      832(R8), Y6
+	VMOVDQU      832(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -533,29 +535,27 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 304(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      896(R8), Y6
+	VMOVDQU      896(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 308(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      896(R8), Y6
+	VMOVDQU      896(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 312(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      896(R8), Y6
+	VMOVDQU      896(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -564,7 +564,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSRLD       $0x18, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -572,7 +572,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
 
@@ -581,27 +581,29 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      960(R8), Y5
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 336(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      960(R8), Y6
+	VMOVDQU      960(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 340(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      960(R8), Y6
+	VMOVDQU      960(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 344(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      960(R8), Y6
+	VMOVDQU      960(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -610,29 +612,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 352(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1024(R8), Y6
+	VMOVDQU      1024(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 356(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1024(R8), Y6
+	VMOVDQU      1024(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 360(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1024(R8), Y6
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1024(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -641,7 +643,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
+	VMOVDQU      (SI), Y3
 	VPSRLD       $0x1c, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -649,8 +651,8 @@ block:
 	VMULPS       Y3, Y2, Y2
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y2, Y4, Y0
-	VCVTPH2PS    16(DI), Y2
-	VMOVDQU      32(R8), Y3
+	VCVTPH2PS    16(BX), Y2
+	VMOVDQU      32(SI), Y3
 	VPSLLD       $0x1c, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -660,29 +662,27 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD (R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 4(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 8(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -691,27 +691,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 16(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      160(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 20(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      160(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 24(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      160(R8), Y6
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      160(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -720,14 +722,14 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSLLD       $0x18, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -737,29 +739,27 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 48(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 52(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 56(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -768,27 +768,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      288(R8), Y5
+	VMOVDQU      288(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 64(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      288(R8), Y6
+	VMOVDQU      288(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 68(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      288(R8), Y6
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 72(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      288(R8), Y6
+	VMOVDQU      288(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -797,7 +799,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSRLD       $0x04, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -805,7 +807,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSLLD       $0x14, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -815,29 +817,27 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      352(R8), Y5
+	VMOVDQU      352(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 96(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 100(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 104(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -846,27 +846,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 112(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      416(R8), Y6
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 116(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      416(R8), Y6
+	VMOVDQU      416(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 120(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      416(R8), Y6
+	VMOVDQU      416(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -875,7 +877,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSRLD       $0x08, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -883,7 +885,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -893,29 +895,27 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 144(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      480(R8), Y6
+	VMOVDQU      480(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 148(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      480(R8), Y6
+	VMOVDQU      480(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 152(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      480(R8), Y6
+	VMOVDQU      480(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -924,27 +924,29 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      544(R8), Y5
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      544(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 160(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      544(R8), Y6
+	VMOVDQU      544(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 164(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      544(R8), Y6
+	VMOVDQU      544(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 168(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      544(R8), Y6
+	VMOVDQU      544(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -953,7 +955,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSRLD       $0x0c, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -961,7 +963,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSLLD       $0x0c, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -971,29 +973,29 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 192(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      608(R8), Y6
+	VMOVDQU      608(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 196(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      608(R8), Y6
+	VMOVDQU      608(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 200(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      608(R8), Y6
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -1002,27 +1004,27 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 208(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      672(R8), Y6
+	VMOVDQU      672(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 212(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      672(R8), Y6
+	VMOVDQU      672(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 216(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      672(R8), Y6
+	VMOVDQU      672(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -1031,7 +1033,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSRLD       $0x10, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -1039,7 +1041,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSLLD       $0x08, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -1049,29 +1051,29 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      736(R8), Y5
+	VMOVDQU      736(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 240(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      736(R8), Y6
+	VMOVDQU      736(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 244(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      736(R8), Y6
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      736(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 248(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      736(R8), Y6
+	VMOVDQU      736(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -1080,27 +1082,27 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 256(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      800(R8), Y6
+	VMOVDQU      800(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 260(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      800(R8), Y6
+	VMOVDQU      800(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 264(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      800(R8), Y6
+	VMOVDQU      800(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -1109,7 +1111,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSRLD       $0x14, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -1117,7 +1119,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSLLD       $0x04, Y3, Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
@@ -1127,29 +1129,29 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 288(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      864(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 292(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
+	VMOVDQU      864(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 296(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
+	VMOVDQU      864(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -1158,27 +1160,27 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 304(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      928(R8), Y6
+	VMOVDQU      928(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 308(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      928(R8), Y6
+	VMOVDQU      928(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 312(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      928(R8), Y6
+	VMOVDQU      928(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -1187,7 +1189,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSRLD       $0x18, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -1195,7 +1197,7 @@ block:
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSRAD       $0x1f, Y3, Y3
 	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
 
@@ -1204,29 +1206,29 @@ block:
 	VPSRAD       $0x07, Y4, Y5
 	VPSRAD       $0x04, Y4, Y4
 	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      992(R8), Y5
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      992(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 336(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      992(R8), Y6
+	VMOVDQU      992(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 340(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      992(R8), Y6
+	VMOVDQU      992(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 344(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      992(R8), Y6
+	VMOVDQU      992(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -1235,29 +1237,28 @@ block:
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y3, Y5, Y5
 	VPBROADCASTD 352(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1056(R8), Y6
+	VMOVDQU      1056(SI), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 356(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1056(R8), Y6
+	VMOVDQU      1056(SI), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
 	VPBROADCASTD 360(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      1056(R8), Y6
+	PREFETCHT0   1088(DI)
+	VMOVDQU      1056(SI), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y3, Y6, Y6
@@ -1266,7 +1267,7 @@ block:
 	VPADDW       Y3, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPSRLD       $0x1c, Y3, Y3
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
@@ -1275,16 +1276,21 @@ block:
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y2, Y4, Y1
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000440, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000440, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
 	VMOVUPS      Y1, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1416,12 +1422,12 @@ TEXT ·Gemv_iq1_sx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1433,9 +1439,9 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    (R8), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    (SI), Y5
 	VPSLLD     $0x1c, Y5, Y5
 	VPSRAD     $0x1f, Y5, Y5
 	VPAND      dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -1449,7 +1455,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1457,7 +1463,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD (R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      64(R8), Y10
+	VMOVDQU      64(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1467,7 +1473,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      64(R8), Y10
+	VMOVDQU      64(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1477,7 +1483,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      64(R8), Y10
+	VMOVDQU      64(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1491,7 +1497,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      128(R8), Y8
+	VMOVDQU      128(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1499,7 +1505,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 16(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      128(R8), Y10
+	VMOVDQU      128(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1509,7 +1515,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      128(R8), Y10
+	VMOVDQU      128(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1519,9 +1525,9 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      128(R8), Y10
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      128(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1535,7 +1541,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
 	VBROADCASTSS 32(R9), Y8
@@ -1546,7 +1552,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSLLD       $0x18, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -1560,7 +1566,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      192(R8), Y8
+	VMOVDQU      192(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1568,7 +1574,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 48(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      192(R8), Y10
+	VMOVDQU      192(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1578,7 +1584,7 @@ block:
 	VPBROADCASTD 52(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      192(R8), Y10
+	VMOVDQU      192(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1588,7 +1594,7 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      192(R8), Y10
+	VMOVDQU      192(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1602,7 +1608,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1610,7 +1616,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 64(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      256(R8), Y10
+	VMOVDQU      256(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1620,7 +1626,9 @@ block:
 	VPBROADCASTD 68(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      256(R8), Y10
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1630,9 +1638,7 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y10
+	VMOVDQU      256(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1646,7 +1652,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -1658,7 +1664,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSLLD       $0x14, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -1672,7 +1678,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1680,7 +1686,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 96(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1690,7 +1696,7 @@ block:
 	VPBROADCASTD 100(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1700,7 +1706,7 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1714,7 +1720,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1722,7 +1728,9 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 112(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      384(R8), Y10
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      384(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1732,9 +1740,7 @@ block:
 	VPBROADCASTD 116(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      384(R8), Y10
+	VMOVDQU      384(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1744,7 +1750,7 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      384(R8), Y10
+	VMOVDQU      384(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1758,7 +1764,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -1770,7 +1776,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -1784,7 +1790,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      448(R8), Y8
+	VMOVDQU      448(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1792,7 +1798,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 144(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1802,7 +1808,7 @@ block:
 	VPBROADCASTD 148(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1812,7 +1818,7 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1826,7 +1832,9 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      512(R8), Y8
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1834,7 +1842,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 160(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      512(R8), Y10
+	VMOVDQU      512(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1844,9 +1852,7 @@ block:
 	VPBROADCASTD 164(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y10
+	VMOVDQU      512(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1856,7 +1862,7 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      512(R8), Y10
+	VMOVDQU      512(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1870,7 +1876,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -1882,7 +1888,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSLLD       $0x0c, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -1896,7 +1902,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      576(R8), Y8
+	VMOVDQU      576(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1904,7 +1910,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 192(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      576(R8), Y10
+	VMOVDQU      576(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1914,7 +1920,7 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      576(R8), Y10
+	VMOVDQU      576(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1924,7 +1930,9 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      576(R8), Y10
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      576(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1938,7 +1946,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -1946,9 +1954,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 208(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      640(R8), Y10
+	VMOVDQU      640(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1958,7 +1964,7 @@ block:
 	VPBROADCASTD 212(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      640(R8), Y10
+	VMOVDQU      640(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1968,7 +1974,7 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      640(R8), Y10
+	VMOVDQU      640(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -1982,7 +1988,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -1994,7 +2000,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSLLD       $0x08, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -2008,7 +2014,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      704(R8), Y8
+	VMOVDQU      704(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2016,7 +2022,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 240(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2026,7 +2032,9 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      704(R8), Y10
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2036,7 +2044,7 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2050,7 +2058,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2058,9 +2066,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 256(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y10
+	VMOVDQU      768(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2070,7 +2076,7 @@ block:
 	VPBROADCASTD 260(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      768(R8), Y10
+	VMOVDQU      768(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2080,7 +2086,7 @@ block:
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      768(R8), Y10
+	VMOVDQU      768(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2094,7 +2100,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -2106,7 +2112,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -2120,7 +2126,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      832(R8), Y8
+	VMOVDQU      832(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2128,7 +2134,9 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 288(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      832(R8), Y10
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      832(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2138,7 +2146,7 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      832(R8), Y10
+	VMOVDQU      832(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2148,7 +2156,7 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      832(R8), Y10
+	VMOVDQU      832(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2162,9 +2170,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2172,7 +2178,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 304(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      896(R8), Y10
+	VMOVDQU      896(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2182,7 +2188,7 @@ block:
 	VPBROADCASTD 308(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      896(R8), Y10
+	VMOVDQU      896(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2192,7 +2198,7 @@ block:
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      896(R8), Y10
+	VMOVDQU      896(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2206,7 +2212,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -2218,7 +2224,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
 
@@ -2231,7 +2237,9 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      960(R8), Y8
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2239,7 +2247,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 336(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2249,7 +2257,7 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2259,7 +2267,7 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2273,9 +2281,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2283,7 +2289,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 352(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      1024(R8), Y10
+	VMOVDQU      1024(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2293,7 +2299,7 @@ block:
 	VPBROADCASTD 356(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      1024(R8), Y10
+	VMOVDQU      1024(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2303,7 +2309,9 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      1024(R8), Y10
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1024(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2317,7 +2325,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -2329,8 +2337,8 @@ block:
 	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y4, Y7, Y1
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      32(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      32(SI), Y5
 	VPSLLD       $0x1c, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -2344,7 +2352,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2352,7 +2360,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD (R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      96(R8), Y10
+	VMOVDQU      96(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2362,7 +2370,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      96(R8), Y10
+	VMOVDQU      96(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2372,9 +2380,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      96(R8), Y10
+	VMOVDQU      96(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2388,7 +2394,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      160(R8), Y8
+	VMOVDQU      160(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2396,7 +2402,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 16(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      160(R8), Y10
+	VMOVDQU      160(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2406,7 +2412,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      160(R8), Y10
+	VMOVDQU      160(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2416,7 +2422,9 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      160(R8), Y10
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      160(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2430,7 +2438,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
 	VBROADCASTSS 32(R9), Y8
@@ -2441,7 +2449,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSLLD       $0x18, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -2455,7 +2463,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      224(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2463,7 +2471,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 48(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      224(R8), Y10
+	VMOVDQU      224(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2473,7 +2481,7 @@ block:
 	VPBROADCASTD 52(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      224(R8), Y10
+	VMOVDQU      224(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2483,9 +2491,7 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      224(R8), Y10
+	VMOVDQU      224(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2499,7 +2505,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      288(R8), Y8
+	VMOVDQU      288(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2507,7 +2513,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 64(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      288(R8), Y10
+	VMOVDQU      288(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2517,7 +2523,9 @@ block:
 	VPBROADCASTD 68(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      288(R8), Y10
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2527,7 +2535,7 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      288(R8), Y10
+	VMOVDQU      288(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2541,7 +2549,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -2553,7 +2561,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSLLD       $0x14, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -2567,7 +2575,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2575,7 +2583,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 96(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      352(R8), Y10
+	VMOVDQU      352(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2585,9 +2593,7 @@ block:
 	VPBROADCASTD 100(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      352(R8), Y10
+	VMOVDQU      352(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2597,7 +2603,7 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      352(R8), Y10
+	VMOVDQU      352(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2611,7 +2617,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2619,7 +2625,9 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 112(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      416(R8), Y10
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2629,7 +2637,7 @@ block:
 	VPBROADCASTD 116(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      416(R8), Y10
+	VMOVDQU      416(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2639,7 +2647,7 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      416(R8), Y10
+	VMOVDQU      416(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2653,7 +2661,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -2665,7 +2673,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -2679,7 +2687,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      480(R8), Y8
+	VMOVDQU      480(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2687,7 +2695,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 144(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      480(R8), Y10
+	VMOVDQU      480(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2697,9 +2705,7 @@ block:
 	VPBROADCASTD 148(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      480(R8), Y10
+	VMOVDQU      480(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2709,7 +2715,7 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      480(R8), Y10
+	VMOVDQU      480(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2723,7 +2729,9 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      544(R8), Y8
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      544(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2731,7 +2739,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 160(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      544(R8), Y10
+	VMOVDQU      544(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2741,7 +2749,7 @@ block:
 	VPBROADCASTD 164(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      544(R8), Y10
+	VMOVDQU      544(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2751,7 +2759,7 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      544(R8), Y10
+	VMOVDQU      544(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2765,7 +2773,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -2777,7 +2785,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSLLD       $0x0c, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -2791,7 +2799,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      608(R8), Y8
+	VMOVDQU      608(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2799,9 +2807,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 192(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      608(R8), Y10
+	VMOVDQU      608(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2811,7 +2817,7 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      608(R8), Y10
+	VMOVDQU      608(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2821,7 +2827,9 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      608(R8), Y10
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2835,7 +2843,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2843,7 +2851,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 208(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      672(R8), Y10
+	VMOVDQU      672(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2853,7 +2861,7 @@ block:
 	VPBROADCASTD 212(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      672(R8), Y10
+	VMOVDQU      672(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2863,7 +2871,7 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      672(R8), Y10
+	VMOVDQU      672(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2877,7 +2885,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -2889,7 +2897,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSLLD       $0x08, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -2903,7 +2911,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      736(R8), Y8
+	VMOVDQU      736(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2911,9 +2919,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 240(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      736(R8), Y10
+	VMOVDQU      736(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2923,7 +2929,9 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      736(R8), Y10
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      736(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2933,7 +2941,7 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      736(R8), Y10
+	VMOVDQU      736(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2947,7 +2955,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -2955,7 +2963,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 256(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      800(R8), Y10
+	VMOVDQU      800(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2965,7 +2973,7 @@ block:
 	VPBROADCASTD 260(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      800(R8), Y10
+	VMOVDQU      800(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2975,7 +2983,7 @@ block:
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      800(R8), Y10
+	VMOVDQU      800(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -2989,7 +2997,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -3001,7 +3009,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
@@ -3015,9 +3023,7 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      864(R8), Y8
+	VMOVDQU      864(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -3025,7 +3031,9 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 288(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      864(R8), Y10
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      864(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3035,7 +3043,7 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      864(R8), Y10
+	VMOVDQU      864(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3045,7 +3053,7 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      864(R8), Y10
+	VMOVDQU      864(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3059,7 +3067,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -3067,7 +3075,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 304(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      928(R8), Y10
+	VMOVDQU      928(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3077,7 +3085,7 @@ block:
 	VPBROADCASTD 308(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      928(R8), Y10
+	VMOVDQU      928(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3087,7 +3095,7 @@ block:
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      928(R8), Y10
+	VMOVDQU      928(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3101,7 +3109,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -3113,7 +3121,7 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRAD       $0x1f, Y5, Y5
 	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
 
@@ -3126,9 +3134,9 @@ block:
 	VPSRAD       $0x07, Y7, Y8
 	VPSRAD       $0x04, Y7, Y7
 	VPADDD       Y8, Y7, Y7
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      992(R8), Y8
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      992(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -3136,7 +3144,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 336(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      992(R8), Y10
+	VMOVDQU      992(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3146,7 +3154,7 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      992(R8), Y10
+	VMOVDQU      992(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3156,7 +3164,7 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      992(R8), Y10
+	VMOVDQU      992(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3170,7 +3178,7 @@ block:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y5, Y8, Y8
@@ -3178,7 +3186,7 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPBROADCASTD 352(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y8, Y8
-	VMOVDQU      1056(R8), Y10
+	VMOVDQU      1056(SI), Y10
 	VPSLLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3188,7 +3196,7 @@ block:
 	VPBROADCASTD 356(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	VMOVDQU      1056(R8), Y10
+	VMOVDQU      1056(SI), Y10
 	VPSRLD       $0x03, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3198,9 +3206,8 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y10, Y10
 	VPADDW       Y10, Y8, Y8
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      1056(R8), Y10
+	PREFETCHT0   1088(DI)
+	VMOVDQU      1056(SI), Y10
 	VPSLLD       $0x01, Y10, Y10
 	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
 	VPOR         Y5, Y10, Y10
@@ -3214,7 +3221,7 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -3227,18 +3234,23 @@ block:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y4, Y7, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000440, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000440, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

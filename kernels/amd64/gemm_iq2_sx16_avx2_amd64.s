@@ -10,14 +10,14 @@ TEXT ·Gemv_iq2_sx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 	VMOVDQU iq2_levels_0_avx2<>+0(SB), Y0
 	VMOVDQU iq2_levels_2_avx2<>+0(SB), Y1
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -27,12 +27,12 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    256(R8), Y5
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    256(SI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -66,7 +66,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
@@ -78,9 +78,9 @@ block:
 	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 0, scale 1
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      192(R8), Y7
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -107,7 +107,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -118,10 +118,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      320(R8), Y7
+	VMOVDQU      320(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -133,8 +133,8 @@ block:
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -157,7 +157,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -170,7 +170,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 1, scale 1
-	VMOVDQU      384(R8), Y7
+	VMOVDQU      384(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -185,8 +185,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 72(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -199,7 +199,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -210,10 +210,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      512(R8), Y7
+	VMOVDQU      512(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -233,6 +233,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 104(R9), Y11
@@ -240,8 +242,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 108(R9), Y10
@@ -249,7 +249,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -262,7 +262,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 2, scale 1
-	VMOVDQU      576(R8), Y7
+	VMOVDQU      576(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -283,13 +283,15 @@ block:
 	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 124(R9), Y8
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -300,12 +302,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y5
 
 	// sub-block 3, scale 0
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      704(R8), Y7
+	VMOVDQU      704(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -339,7 +339,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -352,7 +352,9 @@ block:
 	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 3, scale 1
-	VMOVDQU      768(R8), Y7
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -361,8 +363,6 @@ block:
 	VPBROADCASTD 160(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y5, Y10
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
 	VPSLLD       $0x01, Y6, Y11
 	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 164(R9), Y12
@@ -381,7 +381,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -391,10 +391,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      896(R8), Y7
+	VMOVDQU      896(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -406,6 +406,8 @@ block:
 	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -414,8 +416,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 200(R9), Y11
@@ -430,7 +430,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
@@ -442,7 +442,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 4, scale 1
-	VMOVDQU      960(R8), Y7
+	VMOVDQU      960(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -451,6 +451,8 @@ block:
 	VPBROADCASTD 208(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y5, Y10
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
 	VPSLLD       $0x01, Y6, Y11
 	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 212(R9), Y12
@@ -463,15 +465,13 @@ block:
 	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 220(R9), Y8
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -482,10 +482,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1088(R8), Y7
+	VMOVDQU      1088(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -505,6 +505,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 248(R9), Y11
@@ -519,7 +521,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -532,9 +534,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 5, scale 1
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1152(R8), Y7
+	VMOVDQU      1152(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -555,13 +555,15 @@ block:
 	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 268(R9), Y8
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -572,10 +574,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1408(R8), Y5
+	VMOVDQU      1408(SI), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1280(R8), Y7
+	VMOVDQU      1280(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -587,8 +589,6 @@ block:
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -611,7 +611,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -624,7 +624,9 @@ block:
 	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 6, scale 1
-	VMOVDQU      1344(R8), Y7
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1344(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -639,8 +641,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 312(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -653,7 +653,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -664,10 +664,12 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1600(R8), Y5
+	VMOVDQU      1600(SI), Y5
 
 	// sub-block 7, scale 0
-	VMOVDQU      1472(R8), Y7
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1472(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -694,8 +696,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 348(R9), Y10
@@ -703,7 +703,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -716,7 +716,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y2
 
 	// sub-block 7, scale 1
-	VMOVDQU      1536(R8), Y7
+	VMOVDQU      1536(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -725,6 +725,8 @@ block:
 	VPBROADCASTD 352(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y5, Y10
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
 	VPSLLD       $0x01, Y6, Y11
 	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 356(R9), Y12
@@ -737,15 +739,13 @@ block:
 	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y8
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -755,11 +755,11 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      288(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      288(SI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -779,6 +779,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 8(R9), Y11
@@ -793,7 +795,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
@@ -805,9 +807,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 0, scale 1
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      224(R8), Y7
+	VMOVDQU      224(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -828,13 +828,15 @@ block:
 	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 28(R9), Y8
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -845,10 +847,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      352(R8), Y7
+	VMOVDQU      352(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -860,8 +862,6 @@ block:
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -877,6 +877,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 60(R9), Y10
@@ -884,7 +886,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -897,7 +899,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 1, scale 1
-	VMOVDQU      416(R8), Y7
+	VMOVDQU      416(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -912,8 +914,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 72(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -926,7 +926,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -937,10 +937,12 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      544(R8), Y7
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      544(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -967,8 +969,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 108(R9), Y10
@@ -976,7 +976,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -989,7 +989,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 2, scale 1
-	VMOVDQU      608(R8), Y7
+	VMOVDQU      608(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -998,6 +998,8 @@ block:
 	VPBROADCASTD 112(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y5, Y10
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
 	VPSLLD       $0x01, Y6, Y11
 	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 116(R9), Y12
@@ -1016,7 +1018,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1027,12 +1029,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y5
 
 	// sub-block 3, scale 0
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      736(R8), Y7
+	VMOVDQU      736(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1052,6 +1052,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 152(R9), Y11
@@ -1066,7 +1068,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1079,7 +1081,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 3, scale 1
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1088,14 +1090,14 @@ block:
 	VPBROADCASTD 160(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y5, Y10
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
 	VPSLLD       $0x01, Y6, Y11
 	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 164(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 168(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -1108,7 +1110,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -1118,10 +1120,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      928(R8), Y7
+	VMOVDQU      928(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1141,8 +1143,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 200(R9), Y11
@@ -1150,6 +1150,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 204(R9), Y10
@@ -1157,7 +1159,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
@@ -1169,7 +1171,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 4, scale 1
-	VMOVDQU      992(R8), Y7
+	VMOVDQU      992(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1190,15 +1192,13 @@ block:
 	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 220(R9), Y8
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1209,10 +1209,12 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1120(R8), Y7
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1246,7 +1248,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1259,9 +1261,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 5, scale 1
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1184(R8), Y7
+	VMOVDQU      1184(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1270,6 +1270,8 @@ block:
 	VPBROADCASTD 256(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y5, Y10
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
 	VPSLLD       $0x01, Y6, Y11
 	VPSHUFB      Y7, Y0, Y5
 	VPBROADCASTD 260(R9), Y12
@@ -1288,7 +1290,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1299,10 +1301,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1440(R8), Y5
+	VMOVDQU      1440(SI), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1312(R8), Y7
+	VMOVDQU      1312(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1314,8 +1316,8 @@ block:
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -1338,7 +1340,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1351,7 +1353,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 6, scale 1
-	VMOVDQU      1376(R8), Y7
+	VMOVDQU      1376(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1366,8 +1368,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 312(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -1380,7 +1382,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1391,10 +1393,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1632(R8), Y5
+	VMOVDQU      1632(SI), Y5
 
 	// sub-block 7, scale 0
-	VMOVDQU      1504(R8), Y7
+	VMOVDQU      1504(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1421,8 +1423,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 348(R9), Y10
@@ -1430,7 +1432,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1443,7 +1445,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 7, scale 1
-	VMOVDQU      1568(R8), Y7
+	VMOVDQU      1568(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1464,15 +1466,14 @@ block:
 	VPMADDUBSW   Y8, Y5, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
+	PREFETCHT0   1664(DI)
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y8
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -1483,16 +1484,21 @@ block:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000680, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000680, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y2, (CX)
 	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1762,12 +1768,12 @@ TEXT ·Gemv_iq2_sx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1779,12 +1785,12 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    256(R8), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    256(SI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1839,7 +1845,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
@@ -1855,9 +1861,9 @@ block:
 	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 0, scale 1
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      192(R8), Y7
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -1905,7 +1911,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1920,10 +1926,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y1
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      320(R8), Y7
+	VMOVDQU      320(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1939,8 +1945,8 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -1980,7 +1986,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1997,7 +2003,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 1, scale 1
-	VMOVDQU      384(R8), Y7
+	VMOVDQU      384(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -2021,8 +2027,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 72(R9), Y11
@@ -2047,7 +2053,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2062,10 +2068,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y1
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      512(R8), Y7
+	VMOVDQU      512(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2094,6 +2100,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -2107,8 +2115,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2122,7 +2128,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2139,7 +2145,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 2, scale 1
-	VMOVDQU      576(R8), Y7
+	VMOVDQU      576(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -2175,6 +2181,8 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 124(R9), Y9
@@ -2187,7 +2195,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2202,12 +2210,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y1
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y5
 
 	// sub-block 3, scale 0
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      704(R8), Y7
+	VMOVDQU      704(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2262,7 +2268,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2279,7 +2285,9 @@ block:
 	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 3, scale 1
-	VMOVDQU      768(R8), Y7
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -2292,8 +2300,6 @@ block:
 	VPBROADCASTD 160(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
 	VPSLLD       $0x01, Y6, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y10
@@ -2329,7 +2335,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -2343,10 +2349,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y1
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      896(R8), Y7
+	VMOVDQU      896(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2362,6 +2368,8 @@ block:
 	VPBROADCASTD 192(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -2375,8 +2383,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -2403,7 +2409,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
@@ -2419,7 +2425,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 4, scale 1
-	VMOVDQU      960(R8), Y7
+	VMOVDQU      960(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -2432,6 +2438,8 @@ block:
 	VPBROADCASTD 208(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
 	VPSLLD       $0x01, Y6, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y10
@@ -2455,8 +2463,6 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 220(R9), Y9
@@ -2469,7 +2475,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2484,10 +2490,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y1
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1088(R8), Y7
+	VMOVDQU      1088(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2516,6 +2522,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -2542,7 +2550,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2559,9 +2567,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 5, scale 1
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1152(R8), Y7
+	VMOVDQU      1152(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -2597,6 +2603,8 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 268(R9), Y9
@@ -2609,7 +2617,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2624,10 +2632,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y1
-	VMOVDQU      1408(R8), Y5
+	VMOVDQU      1408(SI), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1280(R8), Y7
+	VMOVDQU      1280(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2643,8 +2651,6 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -2684,7 +2690,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2701,7 +2707,9 @@ block:
 	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 6, scale 1
-	VMOVDQU      1344(R8), Y7
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1344(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -2725,8 +2733,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 312(R9), Y11
@@ -2751,7 +2757,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2766,10 +2772,12 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y1
-	VMOVDQU      1600(R8), Y5
+	VMOVDQU      1600(SI), Y5
 
 	// sub-block 7, scale 0
-	VMOVDQU      1472(R8), Y7
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1472(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2811,8 +2819,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2826,7 +2832,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2843,7 +2849,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y1
 
 	// sub-block 7, scale 1
-	VMOVDQU      1536(R8), Y7
+	VMOVDQU      1536(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -2856,6 +2862,8 @@ block:
 	VPBROADCASTD 352(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
 	VPSLLD       $0x01, Y6, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y10
@@ -2879,8 +2887,6 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 364(R9), Y9
@@ -2893,7 +2899,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -2907,11 +2913,11 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y4, Y8, Y1
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      288(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      288(SI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2940,6 +2946,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -2966,7 +2974,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
@@ -2982,9 +2990,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 0, scale 1
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      224(R8), Y7
+	VMOVDQU      224(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -3020,6 +3026,8 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 28(R9), Y9
@@ -3032,7 +3040,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3047,10 +3055,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y3
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      352(R8), Y7
+	VMOVDQU      352(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3066,8 +3074,6 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -3094,6 +3100,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -3107,7 +3115,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3124,7 +3132,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 1, scale 1
-	VMOVDQU      416(R8), Y7
+	VMOVDQU      416(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -3148,8 +3156,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 72(R9), Y11
@@ -3174,7 +3180,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3189,10 +3195,12 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y3
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      544(R8), Y7
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      544(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3234,8 +3242,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -3249,7 +3255,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3266,7 +3272,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 2, scale 1
-	VMOVDQU      608(R8), Y7
+	VMOVDQU      608(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -3279,6 +3285,8 @@ block:
 	VPBROADCASTD 112(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
 	VPSLLD       $0x01, Y6, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y10
@@ -3314,7 +3322,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3329,12 +3337,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y3
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y5
 
 	// sub-block 3, scale 0
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      736(R8), Y7
+	VMOVDQU      736(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3363,6 +3369,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -3389,7 +3397,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3406,7 +3414,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 3, scale 1
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -3419,8 +3427,6 @@ block:
 	VPBROADCASTD 160(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
 	VPSLLD       $0x01, Y6, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y10
@@ -3432,6 +3438,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 168(R9), Y11
@@ -3456,7 +3464,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -3470,10 +3478,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y3
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      928(R8), Y7
+	VMOVDQU      928(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3502,8 +3510,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -3517,6 +3523,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -3530,7 +3538,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
@@ -3546,7 +3554,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 4, scale 1
-	VMOVDQU      992(R8), Y7
+	VMOVDQU      992(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -3582,8 +3590,6 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 220(R9), Y9
@@ -3596,7 +3602,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3611,10 +3617,12 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y3
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1120(R8), Y7
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3669,7 +3677,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3686,9 +3694,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 5, scale 1
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1184(R8), Y7
+	VMOVDQU      1184(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -3701,6 +3707,8 @@ block:
 	VPBROADCASTD 256(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
 	VPSLLD       $0x01, Y6, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y10
@@ -3736,7 +3744,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3751,10 +3759,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y3
-	VMOVDQU      1440(R8), Y5
+	VMOVDQU      1440(SI), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1312(R8), Y7
+	VMOVDQU      1312(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3770,8 +3778,8 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -3811,7 +3819,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3828,7 +3836,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 6, scale 1
-	VMOVDQU      1376(R8), Y7
+	VMOVDQU      1376(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -3852,8 +3860,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y11, Y10, Y10
 	VPBROADCASTD 312(R9), Y11
@@ -3878,7 +3886,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3893,10 +3901,10 @@ block:
 	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y5, Y8, Y3
-	VMOVDQU      1632(R8), Y5
+	VMOVDQU      1632(SI), Y5
 
 	// sub-block 7, scale 0
-	VMOVDQU      1504(R8), Y7
+	VMOVDQU      1504(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3938,8 +3946,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -3953,7 +3961,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3970,7 +3978,7 @@ block:
 	VFMADD231PS  Y8, Y5, Y3
 
 	// sub-block 7, scale 1
-	VMOVDQU      1568(R8), Y7
+	VMOVDQU      1568(SI), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -4006,8 +4014,7 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
+	PREFETCHT0   1664(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
 	VPBROADCASTD 364(R9), Y9
@@ -4020,7 +4027,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y8, Y8
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -4035,18 +4042,23 @@ block:
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y4, Y8, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000680, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000680, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

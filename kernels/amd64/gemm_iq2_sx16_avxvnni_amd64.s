@@ -10,14 +10,14 @@ TEXT ·Gemv_iq2_sx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 	VMOVDQU iq2_levels_0_avxvnni<>+0(SB), Y0
 	VMOVDQU iq2_levels_2_avxvnni<>+0(SB), Y1
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -27,13 +27,13 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    256(R8), Y5
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    256(SI), Y5
 
 	// sub-block 0, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      128(R8), Y8
+	VMOVDQU      128(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -62,7 +62,7 @@ block:
 	VPBROADCASTD 12(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -75,9 +75,9 @@ block:
 
 	// sub-block 0, scale 1
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      192(R8), Y8
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -99,7 +99,7 @@ block:
 	VPBROADCASTD 28(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -110,11 +110,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 
 	// sub-block 1, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -126,8 +126,8 @@ block:
 	VPBROADCASTD 48(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -145,7 +145,7 @@ block:
 	VPBROADCASTD 60(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -159,7 +159,7 @@ block:
 
 	// sub-block 1, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -173,8 +173,8 @@ block:
 	VPBROADCASTD 68(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
 	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 72(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -183,7 +183,7 @@ block:
 	VPBROADCASTD 76(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -194,11 +194,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 
 	// sub-block 2, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -217,19 +217,19 @@ block:
 	VPBROADCASTD 100(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 104(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 108(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -243,7 +243,7 @@ block:
 
 	// sub-block 2, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      576(R8), Y8
+	VMOVDQU      576(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -261,11 +261,13 @@ block:
 	VPBROADCASTD 120(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
 	VPSHUFB      Y8, Y1, Y6
 	VPBROADCASTD 124(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -276,13 +278,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y5
 
 	// sub-block 3, scale 0
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      704(R8), Y8
+	VMOVDQU      704(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -311,7 +311,7 @@ block:
 	VPBROADCASTD 156(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -325,7 +325,9 @@ block:
 
 	// sub-block 3, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      768(R8), Y8
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -334,8 +336,6 @@ block:
 	VPBROADCASTD 160(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 164(R9), Y12
@@ -349,7 +349,7 @@ block:
 	VPBROADCASTD 172(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
@@ -359,11 +359,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 
 	// sub-block 4, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -375,6 +375,8 @@ block:
 	VPBROADCASTD 192(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -382,8 +384,6 @@ block:
 	VPBROADCASTD 196(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 200(R9), Y11
@@ -394,7 +394,7 @@ block:
 	VPBROADCASTD 204(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -407,7 +407,7 @@ block:
 
 	// sub-block 4, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      960(R8), Y8
+	VMOVDQU      960(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -416,6 +416,8 @@ block:
 	VPBROADCASTD 208(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 212(R9), Y12
@@ -425,13 +427,11 @@ block:
 	VPBROADCASTD 216(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
 	VPSHUFB      Y8, Y1, Y6
 	VPBROADCASTD 220(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -442,11 +442,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 
 	// sub-block 5, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1088(R8), Y8
+	VMOVDQU      1088(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -465,6 +465,8 @@ block:
 	VPBROADCASTD 244(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 248(R9), Y11
@@ -475,7 +477,7 @@ block:
 	VPBROADCASTD 252(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -489,9 +491,7 @@ block:
 
 	// sub-block 5, scale 1
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1152(R8), Y8
+	VMOVDQU      1152(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -509,11 +509,13 @@ block:
 	VPBROADCASTD 264(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
 	VPSHUFB      Y8, Y1, Y6
 	VPBROADCASTD 268(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -524,11 +526,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1408(R8), Y5
+	VMOVDQU      1408(SI), Y5
 
 	// sub-block 6, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1280(R8), Y8
+	VMOVDQU      1280(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -540,8 +542,6 @@ block:
 	VPBROADCASTD 288(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -559,7 +559,7 @@ block:
 	VPBROADCASTD 300(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -573,7 +573,9 @@ block:
 
 	// sub-block 6, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      1344(R8), Y8
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1344(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -587,8 +589,6 @@ block:
 	VPBROADCASTD 308(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
 	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 312(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -597,7 +597,7 @@ block:
 	VPBROADCASTD 316(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -608,11 +608,13 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1600(R8), Y5
+	VMOVDQU      1600(SI), Y5
 
 	// sub-block 7, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1472(R8), Y8
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1472(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -636,14 +638,12 @@ block:
 	VPBROADCASTD 344(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 348(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -657,7 +657,7 @@ block:
 
 	// sub-block 7, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      1536(R8), Y8
+	VMOVDQU      1536(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -666,6 +666,8 @@ block:
 	VPBROADCASTD 352(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 356(R9), Y12
@@ -675,13 +677,11 @@ block:
 	VPBROADCASTD 360(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPSHUFB      Y8, Y1, Y6
 	VPBROADCASTD 364(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
@@ -691,12 +691,12 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      288(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      288(SI), Y5
 
 	// sub-block 0, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      160(R8), Y8
+	VMOVDQU      160(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -715,6 +715,8 @@ block:
 	VPBROADCASTD 4(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 8(R9), Y11
@@ -725,7 +727,7 @@ block:
 	VPBROADCASTD 12(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -738,9 +740,7 @@ block:
 
 	// sub-block 0, scale 1
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      224(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -758,11 +758,13 @@ block:
 	VPBROADCASTD 24(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
 	VPSHUFB      Y8, Y1, Y6
 	VPBROADCASTD 28(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -773,11 +775,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 
 	// sub-block 1, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -789,8 +791,6 @@ block:
 	VPBROADCASTD 48(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -803,12 +803,14 @@ block:
 	VPBROADCASTD 56(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 60(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -822,7 +824,7 @@ block:
 
 	// sub-block 1, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -836,8 +838,6 @@ block:
 	VPBROADCASTD 68(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
 	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 72(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -846,7 +846,7 @@ block:
 	VPBROADCASTD 76(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -857,11 +857,13 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 
 	// sub-block 2, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      544(R8), Y8
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      544(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -885,14 +887,12 @@ block:
 	VPBROADCASTD 104(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 108(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -906,7 +906,7 @@ block:
 
 	// sub-block 2, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      608(R8), Y8
+	VMOVDQU      608(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -915,6 +915,8 @@ block:
 	VPBROADCASTD 112(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 116(R9), Y12
@@ -928,7 +930,7 @@ block:
 	VPBROADCASTD 124(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -939,13 +941,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y5
 
 	// sub-block 3, scale 0
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      736(R8), Y8
+	VMOVDQU      736(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -964,6 +964,8 @@ block:
 	VPBROADCASTD 148(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 152(R9), Y11
@@ -974,7 +976,7 @@ block:
 	VPBROADCASTD 156(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -988,7 +990,7 @@ block:
 
 	// sub-block 3, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -997,13 +999,13 @@ block:
 	VPBROADCASTD 160(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 164(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
 	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 168(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -1012,7 +1014,7 @@ block:
 	VPBROADCASTD 172(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
@@ -1022,11 +1024,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 
 	// sub-block 4, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1045,19 +1047,19 @@ block:
 	VPBROADCASTD 196(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 200(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 204(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -1070,7 +1072,7 @@ block:
 
 	// sub-block 4, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      992(R8), Y8
+	VMOVDQU      992(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1088,13 +1090,11 @@ block:
 	VPBROADCASTD 216(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPSHUFB      Y8, Y1, Y6
 	VPBROADCASTD 220(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1105,11 +1105,13 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 
 	// sub-block 5, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1120(R8), Y8
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1138,7 +1140,7 @@ block:
 	VPBROADCASTD 252(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1152,9 +1154,7 @@ block:
 
 	// sub-block 5, scale 1
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1184(R8), Y8
+	VMOVDQU      1184(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1163,6 +1163,8 @@ block:
 	VPBROADCASTD 256(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y6
 	VPBROADCASTD 260(R9), Y12
@@ -1176,7 +1178,7 @@ block:
 	VPBROADCASTD 268(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1187,11 +1189,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1440(R8), Y5
+	VMOVDQU      1440(SI), Y5
 
 	// sub-block 6, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1312(R8), Y8
+	VMOVDQU      1312(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1203,8 +1205,8 @@ block:
 	VPBROADCASTD 288(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -1222,7 +1224,7 @@ block:
 	VPBROADCASTD 300(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1236,7 +1238,7 @@ block:
 
 	// sub-block 6, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      1376(R8), Y8
+	VMOVDQU      1376(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1250,8 +1252,8 @@ block:
 	VPBROADCASTD 308(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
 	VPSHUFB      Y9, Y1, Y6
 	VPBROADCASTD 312(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -1260,7 +1262,7 @@ block:
 	VPBROADCASTD 316(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1271,11 +1273,11 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1632(R8), Y5
+	VMOVDQU      1632(SI), Y5
 
 	// sub-block 7, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1504(R8), Y8
+	VMOVDQU      1504(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1299,14 +1301,14 @@ block:
 	VPBROADCASTD 344(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 348(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1320,7 +1322,7 @@ block:
 
 	// sub-block 7, scale 1
 	VPXOR        Y5, Y5, Y5
-	VMOVDQU      1568(R8), Y8
+	VMOVDQU      1568(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1338,13 +1340,12 @@ block:
 	VPBROADCASTD 360(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
+	PREFETCHT0   1664(DI)
 	VPSHUFB      Y8, Y1, Y6
 	VPBROADCASTD 364(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
@@ -1355,16 +1356,21 @@ block:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000680, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000680, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y2, (CX)
 	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1616,12 +1622,12 @@ TEXT ·Gemv_iq2_sx16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1633,14 +1639,14 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    256(R8), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    256(SI), Y5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 44(R9), Y6
 	VPBROADCASTD 44(R9)(R10*1), Y7
-	VMOVDQU      128(R8), Y9
+	VMOVDQU      128(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1682,7 +1688,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 12(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
@@ -1704,9 +1710,9 @@ block:
 	VPBROADCASTD 44(R9)(R10*1), Y8
 	VPBROADCASTD 40(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      192(R8), Y9
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -1748,7 +1754,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 28(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1763,12 +1769,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 
 	// sub-block 1, scale 0
 	VPBROADCASTD 92(R9), Y6
 	VPBROADCASTD 92(R9)(R10*1), Y7
-	VMOVDQU      320(R8), Y9
+	VMOVDQU      320(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1780,8 +1786,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -1812,7 +1818,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x08, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -1835,7 +1841,7 @@ block:
 	VPBROADCASTD 92(R9)(R10*1), Y8
 	VPBROADCASTD 88(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      384(R8), Y9
+	VMOVDQU      384(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -1857,8 +1863,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1879,7 +1885,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 76(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1894,12 +1900,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 
 	// sub-block 2, scale 0
 	VPBROADCASTD 140(R9), Y6
 	VPBROADCASTD 140(R9)(R10*1), Y7
-	VMOVDQU      512(R8), Y9
+	VMOVDQU      512(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1921,6 +1927,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 100(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1931,8 +1939,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -1943,7 +1949,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x10, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -1966,7 +1972,7 @@ block:
 	VPBROADCASTD 140(R9)(R10*1), Y8
 	VPBROADCASTD 136(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      576(R8), Y9
+	VMOVDQU      576(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -1998,6 +2004,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2008,7 +2016,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 124(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2023,14 +2031,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y5
 
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y6
 	VPBROADCASTD 188(R9)(R10*1), Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      704(R8), Y9
+	VMOVDQU      704(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2072,7 +2078,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x18, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2095,7 +2101,9 @@ block:
 	VPBROADCASTD 188(R9)(R10*1), Y8
 	VPBROADCASTD 184(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      768(R8), Y9
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2107,8 +2115,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2139,7 +2145,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 172(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -2153,12 +2159,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 
 	// sub-block 4, scale 0
 	VPBROADCASTD 236(R9), Y6
 	VPBROADCASTD 236(R9)(R10*1), Y7
-	VMOVDQU      896(R8), Y9
+	VMOVDQU      896(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2170,6 +2176,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 192(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2180,8 +2188,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2202,7 +2208,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 204(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
@@ -2224,7 +2230,7 @@ block:
 	VPBROADCASTD 236(R9)(R10*1), Y8
 	VPBROADCASTD 232(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      960(R8), Y9
+	VMOVDQU      960(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2236,6 +2242,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 208(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2256,8 +2264,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2268,7 +2274,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 220(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2283,12 +2289,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 
 	// sub-block 5, scale 0
 	VPBROADCASTD 284(R9), Y6
 	VPBROADCASTD 284(R9)(R10*1), Y7
-	VMOVDQU      1088(R8), Y9
+	VMOVDQU      1088(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2310,6 +2316,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 244(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2330,7 +2338,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 252(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPSRLD       $0x08, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2353,9 +2361,7 @@ block:
 	VPBROADCASTD 284(R9)(R10*1), Y8
 	VPBROADCASTD 280(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1152(R8), Y9
+	VMOVDQU      1152(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2387,6 +2393,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 264(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2397,7 +2405,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 268(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2412,12 +2420,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      1408(R8), Y5
+	VMOVDQU      1408(SI), Y5
 
 	// sub-block 6, scale 0
 	VPBROADCASTD 332(R9), Y6
 	VPBROADCASTD 332(R9)(R10*1), Y7
-	VMOVDQU      1280(R8), Y9
+	VMOVDQU      1280(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2429,8 +2437,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2461,7 +2467,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 300(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPSRLD       $0x10, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2484,7 +2490,9 @@ block:
 	VPBROADCASTD 332(R9)(R10*1), Y8
 	VPBROADCASTD 328(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      1344(R8), Y9
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1344(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2506,8 +2514,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2528,7 +2534,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 316(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2543,12 +2549,14 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      1600(R8), Y5
+	VMOVDQU      1600(SI), Y5
 
 	// sub-block 7, scale 0
 	VPBROADCASTD 380(R9), Y6
 	VPBROADCASTD 380(R9)(R10*1), Y7
-	VMOVDQU      1472(R8), Y9
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1472(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2580,8 +2588,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2592,7 +2598,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 348(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPSRLD       $0x18, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2615,7 +2621,7 @@ block:
 	VPBROADCASTD 380(R9)(R10*1), Y8
 	VPBROADCASTD 376(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      1536(R8), Y9
+	VMOVDQU      1536(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2627,6 +2633,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 352(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2647,8 +2655,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2659,7 +2665,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 364(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -2673,13 +2679,13 @@ block:
 	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y4, Y7, Y1
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      288(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      288(SI), Y5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 44(R9), Y6
 	VPBROADCASTD 44(R9)(R10*1), Y7
-	VMOVDQU      160(R8), Y9
+	VMOVDQU      160(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2701,6 +2707,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2721,7 +2729,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 12(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
@@ -2743,9 +2751,7 @@ block:
 	VPBROADCASTD 44(R9)(R10*1), Y8
 	VPBROADCASTD 40(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      224(R8), Y9
+	VMOVDQU      224(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2777,6 +2783,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2787,7 +2795,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 28(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2802,12 +2810,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 
 	// sub-block 1, scale 0
 	VPBROADCASTD 92(R9), Y6
 	VPBROADCASTD 92(R9)(R10*1), Y7
-	VMOVDQU      352(R8), Y9
+	VMOVDQU      352(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2819,8 +2827,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2841,6 +2847,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 56(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2851,7 +2859,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x08, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2874,7 +2882,7 @@ block:
 	VPBROADCASTD 92(R9)(R10*1), Y8
 	VPBROADCASTD 88(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      416(R8), Y9
+	VMOVDQU      416(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2896,8 +2904,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2918,7 +2924,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 76(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2933,12 +2939,14 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 
 	// sub-block 2, scale 0
 	VPBROADCASTD 140(R9), Y6
 	VPBROADCASTD 140(R9)(R10*1), Y7
-	VMOVDQU      544(R8), Y9
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      544(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2970,8 +2978,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2982,7 +2988,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x10, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3005,7 +3011,7 @@ block:
 	VPBROADCASTD 140(R9)(R10*1), Y8
 	VPBROADCASTD 136(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      608(R8), Y9
+	VMOVDQU      608(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -3017,6 +3023,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 112(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -3047,7 +3055,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 124(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -3062,14 +3070,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y5
 
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y6
 	VPBROADCASTD 188(R9)(R10*1), Y7
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      736(R8), Y9
+	VMOVDQU      736(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -3091,6 +3097,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 148(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3111,7 +3119,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x18, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3134,7 +3142,7 @@ block:
 	VPBROADCASTD 188(R9)(R10*1), Y8
 	VPBROADCASTD 184(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      800(R8), Y9
+	VMOVDQU      800(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -3146,8 +3154,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -3158,6 +3164,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 164(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3178,7 +3186,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 172(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -3192,12 +3200,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 
 	// sub-block 4, scale 0
 	VPBROADCASTD 236(R9), Y6
 	VPBROADCASTD 236(R9)(R10*1), Y7
-	VMOVDQU      928(R8), Y9
+	VMOVDQU      928(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -3219,8 +3227,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3231,6 +3237,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 200(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -3241,7 +3249,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 204(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
@@ -3263,7 +3271,7 @@ block:
 	VPBROADCASTD 236(R9)(R10*1), Y8
 	VPBROADCASTD 232(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      992(R8), Y9
+	VMOVDQU      992(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -3295,8 +3303,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -3307,7 +3313,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 220(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -3322,12 +3328,14 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 
 	// sub-block 5, scale 0
 	VPBROADCASTD 284(R9), Y6
 	VPBROADCASTD 284(R9)(R10*1), Y7
-	VMOVDQU      1120(R8), Y9
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -3369,7 +3377,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 252(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPSRLD       $0x08, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3392,9 +3400,7 @@ block:
 	VPBROADCASTD 284(R9)(R10*1), Y8
 	VPBROADCASTD 280(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1184(R8), Y9
+	VMOVDQU      1184(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -3406,6 +3412,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 256(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -3436,7 +3444,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 268(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -3451,12 +3459,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      1440(R8), Y5
+	VMOVDQU      1440(SI), Y5
 
 	// sub-block 6, scale 0
 	VPBROADCASTD 332(R9), Y6
 	VPBROADCASTD 332(R9)(R10*1), Y7
-	VMOVDQU      1312(R8), Y9
+	VMOVDQU      1312(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -3468,8 +3476,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -3500,7 +3508,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 300(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPSRLD       $0x10, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3523,7 +3531,7 @@ block:
 	VPBROADCASTD 332(R9)(R10*1), Y8
 	VPBROADCASTD 328(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      1376(R8), Y9
+	VMOVDQU      1376(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -3545,8 +3553,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3567,7 +3575,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 316(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -3582,12 +3590,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      1632(R8), Y5
+	VMOVDQU      1632(SI), Y5
 
 	// sub-block 7, scale 0
 	VPBROADCASTD 380(R9), Y6
 	VPBROADCASTD 380(R9)(R10*1), Y7
-	VMOVDQU      1504(R8), Y9
+	VMOVDQU      1504(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -3619,8 +3627,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -3631,7 +3639,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 348(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPSRLD       $0x18, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3654,7 +3662,7 @@ block:
 	VPBROADCASTD 380(R9)(R10*1), Y8
 	VPBROADCASTD 376(R9)(R10*1), Y7
 	VPSUBD       Y8, Y7, Y7
-	VMOVDQU      1568(R8), Y9
+	VMOVDQU      1568(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -3686,8 +3694,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
+	PREFETCHT0   1664(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -3698,7 +3705,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 364(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -3713,18 +3720,23 @@ block:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y4, Y7, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000680, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000680, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

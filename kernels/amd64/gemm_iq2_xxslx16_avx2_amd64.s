@@ -10,14 +10,14 @@ TEXT ·Gemv_iq2_xxslx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 	VMOVDQU iq2_levels_0_avx2<>+0(SB), Y0
 	VMOVDQU iq2_levels_2_avx2<>+0(SB), Y1
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -27,12 +27,12 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    192(R8), Y5
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    192(SI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -64,7 +64,9 @@ block:
 	VPBROADCASTD 12(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      128(R8), Y10
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      128(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -74,8 +76,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPSLLD       $0x01, Y6, Y12
 	VPSHUFB      Y10, Y0, Y7
 	VPBROADCASTD 20(R9), Y13
@@ -95,7 +95,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -105,10 +105,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      256(R8), Y7
+	VMOVDQU      256(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -120,6 +120,8 @@ block:
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -128,8 +130,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 56(R9), Y11
@@ -142,7 +142,7 @@ block:
 	VPBROADCASTD 60(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -160,12 +160,12 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
 	VPSHUFB      Y11, Y1, Y7
 	VPBROADCASTD 72(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
 	VPSHUFB      Y10, Y1, Y7
 	VPBROADCASTD 76(R9), Y9
 	VPSIGNB      Y6, Y9, Y6
@@ -173,7 +173,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -184,10 +184,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      448(R8), Y7
+	VMOVDQU      448(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -214,14 +214,14 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 108(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y10
+	VMOVDQU      512(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -250,7 +250,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -261,10 +261,12 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 
 	// sub-block 3, scale 0
-	VMOVDQU      640(R8), Y7
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -276,8 +278,6 @@ block:
 	VPBROADCASTD 144(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -298,7 +298,7 @@ block:
 	VPBROADCASTD 156(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -308,6 +308,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
 	VPSLLD       $0x01, Y6, Y12
 	VPSHUFB      Y10, Y0, Y7
 	VPBROADCASTD 164(R9), Y13
@@ -316,8 +318,6 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
 	VPSHUFB      Y11, Y1, Y7
 	VPBROADCASTD 168(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -329,7 +329,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -340,10 +340,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      960(R8), Y5
+	VMOVDQU      960(SI), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      832(R8), Y7
+	VMOVDQU      832(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -363,6 +363,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 200(R9), Y11
@@ -370,14 +372,12 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 204(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      896(R8), Y10
+	VMOVDQU      896(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -399,6 +399,8 @@ block:
 	VPBROADCASTD 216(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
 	VPSHUFB      Y10, Y1, Y7
 	VPBROADCASTD 220(R9), Y9
 	VPSIGNB      Y6, Y9, Y6
@@ -406,7 +408,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -417,12 +419,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1152(R8), Y5
+	VMOVDQU      1152(SI), Y5
 
 	// sub-block 5, scale 0
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -454,7 +454,9 @@ block:
 	VPBROADCASTD 252(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1088(R8), Y10
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -472,8 +474,6 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPSHUFB      Y11, Y1, Y7
 	VPBROADCASTD 264(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -485,7 +485,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -496,10 +496,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1344(R8), Y5
+	VMOVDQU      1344(SI), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1216(R8), Y7
+	VMOVDQU      1216(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -511,6 +511,8 @@ block:
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -526,14 +528,12 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 300(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1280(R8), Y10
+	VMOVDQU      1280(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -551,6 +551,8 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
 	VPSHUFB      Y11, Y1, Y7
 	VPBROADCASTD 312(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -562,7 +564,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -573,12 +575,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y2
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 
 	// sub-block 7, scale 0
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1408(R8), Y7
+	VMOVDQU      1408(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -605,12 +605,14 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 348(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1472(R8), Y10
+	VMOVDQU      1472(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -620,8 +622,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
 	VPSLLD       $0x01, Y6, Y12
 	VPSHUFB      Y10, Y0, Y7
 	VPBROADCASTD 356(R9), Y13
@@ -634,6 +634,8 @@ block:
 	VPBROADCASTD 360(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
 	VPSHUFB      Y10, Y1, Y7
 	VPBROADCASTD 364(R9), Y9
 	VPSIGNB      Y6, Y9, Y6
@@ -641,7 +643,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -651,11 +653,11 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      224(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      224(SI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -675,8 +677,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 8(R9), Y11
@@ -689,7 +689,9 @@ block:
 	VPBROADCASTD 12(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      160(R8), Y10
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      160(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -711,8 +713,6 @@ block:
 	VPBROADCASTD 24(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
 	VPSHUFB      Y10, Y1, Y7
 	VPBROADCASTD 28(R9), Y9
 	VPSIGNB      Y6, Y9, Y6
@@ -720,7 +720,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -730,10 +730,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -745,6 +745,8 @@ block:
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -765,9 +767,7 @@ block:
 	VPBROADCASTD 60(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      352(R8), Y10
+	VMOVDQU      352(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -785,6 +785,8 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
 	VPSHUFB      Y11, Y1, Y7
 	VPBROADCASTD 72(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -796,7 +798,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -807,10 +809,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      480(R8), Y7
+	VMOVDQU      480(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -822,8 +824,6 @@ block:
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -839,12 +839,14 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 108(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      544(R8), Y10
+	VMOVDQU      544(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -866,8 +868,6 @@ block:
 	VPBROADCASTD 120(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPSHUFB      Y10, Y1, Y7
 	VPBROADCASTD 124(R9), Y9
 	VPSIGNB      Y6, Y9, Y6
@@ -875,7 +875,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -886,10 +886,12 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 
 	// sub-block 3, scale 0
-	VMOVDQU      672(R8), Y7
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      672(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -921,9 +923,7 @@ block:
 	VPBROADCASTD 156(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      736(R8), Y10
+	VMOVDQU      736(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -933,6 +933,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
 	VPSLLD       $0x01, Y6, Y12
 	VPSHUFB      Y10, Y0, Y7
 	VPBROADCASTD 164(R9), Y13
@@ -952,7 +954,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -963,10 +965,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      992(R8), Y5
+	VMOVDQU      992(SI), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      864(R8), Y7
+	VMOVDQU      864(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -978,8 +980,6 @@ block:
 	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -988,6 +988,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 200(R9), Y11
@@ -1000,7 +1002,7 @@ block:
 	VPBROADCASTD 204(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      928(R8), Y10
+	VMOVDQU      928(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -1018,12 +1020,12 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
 	VPSHUFB      Y11, Y1, Y7
 	VPBROADCASTD 216(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
 	VPSHUFB      Y10, Y1, Y7
 	VPBROADCASTD 220(R9), Y9
 	VPSIGNB      Y6, Y9, Y6
@@ -1031,7 +1033,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1042,10 +1044,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1184(R8), Y5
+	VMOVDQU      1184(SI), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1072,14 +1074,14 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 252(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1120(R8), Y10
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -1108,7 +1110,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1119,12 +1121,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1376(R8), Y5
+	VMOVDQU      1376(SI), Y5
 
 	// sub-block 6, scale 0
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1248(R8), Y7
+	VMOVDQU      1248(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1136,6 +1136,8 @@ block:
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y11
@@ -1156,7 +1158,7 @@ block:
 	VPBROADCASTD 300(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1312(R8), Y10
+	VMOVDQU      1312(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -1166,8 +1168,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
 	VPSLLD       $0x01, Y6, Y12
 	VPSHUFB      Y10, Y0, Y7
 	VPBROADCASTD 308(R9), Y13
@@ -1176,6 +1176,8 @@ block:
 	VPADDW       Y12, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
 	VPSHUFB      Y11, Y1, Y7
 	VPBROADCASTD 312(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
@@ -1187,7 +1189,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1198,10 +1200,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 
 	// sub-block 7, scale 0
-	VMOVDQU      1440(R8), Y7
+	VMOVDQU      1440(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1221,8 +1223,6 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y5, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 344(R9), Y11
@@ -1230,12 +1230,14 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 348(R9), Y10
 	VPSIGNB      Y8, Y10, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1504(R8), Y10
+	VMOVDQU      1504(SI), Y10
 	VPSRLD       $0x04, Y10, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
@@ -1257,8 +1259,7 @@ block:
 	VPBROADCASTD 360(R9), Y8
 	VPSIGNB      Y9, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
+	PREFETCHT0   1600(DI)
 	VPSHUFB      Y10, Y1, Y7
 	VPBROADCASTD 364(R9), Y9
 	VPSIGNB      Y6, Y9, Y6
@@ -1266,7 +1267,7 @@ block:
 	VPADDW       Y6, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -1277,16 +1278,21 @@ block:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000640, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000640, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y2, (CX)
 	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1556,12 +1562,12 @@ TEXT ·Gemv_iq2_xxslx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1573,12 +1579,12 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    192(R8), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    192(SI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1629,7 +1635,9 @@ block:
 	VPBROADCASTD 12(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      128(R8), Y12
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      128(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -1644,8 +1652,6 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPSLLD       $0x01, Y6, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
@@ -1683,7 +1689,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -1697,10 +1703,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y1
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      256(R8), Y7
+	VMOVDQU      256(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1716,6 +1722,8 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -1729,8 +1737,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -1753,7 +1759,7 @@ block:
 	VPBROADCASTD 60(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      320(R8), Y12
+	VMOVDQU      320(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -1783,6 +1789,8 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y13, Y7, Y7
 	VPBROADCASTD 72(R9), Y8
@@ -1791,8 +1799,6 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
 	VPBROADCASTD 76(R9), Y10
@@ -1807,7 +1813,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1822,10 +1828,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y1
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      448(R8), Y7
+	VMOVDQU      448(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1867,6 +1873,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -1876,9 +1884,7 @@ block:
 	VPBROADCASTD 108(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y12
+	VMOVDQU      512(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -1930,7 +1936,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -1945,10 +1951,12 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y1
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 
 	// sub-block 3, scale 0
-	VMOVDQU      640(R8), Y7
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1964,8 +1972,6 @@ block:
 	VPBROADCASTD 144(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -2001,7 +2007,7 @@ block:
 	VPBROADCASTD 156(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      704(R8), Y12
+	VMOVDQU      704(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -2016,6 +2022,8 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
 	VPSLLD       $0x01, Y6, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
@@ -2031,8 +2039,6 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y13, Y7, Y7
 	VPBROADCASTD 168(R9), Y8
@@ -2055,7 +2061,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2070,10 +2076,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y1
-	VMOVDQU      960(R8), Y5
+	VMOVDQU      960(SI), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      832(R8), Y7
+	VMOVDQU      832(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2102,6 +2108,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -2115,8 +2123,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2126,7 +2132,7 @@ block:
 	VPBROADCASTD 204(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      896(R8), Y12
+	VMOVDQU      896(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -2164,6 +2170,8 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
 	VPBROADCASTD 220(R9), Y10
@@ -2178,7 +2186,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2193,12 +2201,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y1
-	VMOVDQU      1152(R8), Y5
+	VMOVDQU      1152(SI), Y5
 
 	// sub-block 5, scale 0
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2249,7 +2255,9 @@ block:
 	VPBROADCASTD 252(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1088(R8), Y12
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -2279,8 +2287,6 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y13, Y7, Y7
 	VPBROADCASTD 264(R9), Y8
@@ -2303,7 +2309,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2318,10 +2324,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y1
-	VMOVDQU      1344(R8), Y5
+	VMOVDQU      1344(SI), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1216(R8), Y7
+	VMOVDQU      1216(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2337,6 +2343,8 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -2363,8 +2371,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2374,7 +2380,7 @@ block:
 	VPBROADCASTD 300(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1280(R8), Y12
+	VMOVDQU      1280(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -2404,6 +2410,8 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y13, Y7, Y7
 	VPBROADCASTD 312(R9), Y8
@@ -2426,7 +2434,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2441,12 +2449,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y1
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 
 	// sub-block 7, scale 0
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1408(R8), Y7
+	VMOVDQU      1408(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2488,6 +2494,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2497,7 +2505,7 @@ block:
 	VPBROADCASTD 348(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1472(R8), Y12
+	VMOVDQU      1472(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -2512,8 +2520,6 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
 	VPSLLD       $0x01, Y6, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
@@ -2537,6 +2543,8 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
 	VPBROADCASTD 364(R9), Y10
@@ -2551,7 +2559,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -2565,11 +2573,11 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      224(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      224(SI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2598,8 +2606,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -2622,7 +2628,9 @@ block:
 	VPBROADCASTD 12(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      160(R8), Y12
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      160(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -2660,8 +2668,6 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
 	VPBROADCASTD 28(R9), Y10
@@ -2676,7 +2682,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -2690,10 +2696,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2709,6 +2715,8 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -2744,9 +2752,7 @@ block:
 	VPBROADCASTD 60(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      352(R8), Y12
+	VMOVDQU      352(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -2776,6 +2782,8 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y13, Y7, Y7
 	VPBROADCASTD 72(R9), Y8
@@ -2798,7 +2806,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2813,10 +2821,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      480(R8), Y7
+	VMOVDQU      480(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2832,8 +2840,6 @@ block:
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -2860,6 +2866,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -2869,7 +2877,7 @@ block:
 	VPBROADCASTD 108(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      544(R8), Y12
+	VMOVDQU      544(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -2907,8 +2915,6 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
 	VPBROADCASTD 124(R9), Y10
@@ -2923,7 +2929,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x08, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -2938,10 +2944,12 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 
 	// sub-block 3, scale 0
-	VMOVDQU      672(R8), Y7
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      672(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2992,9 +3000,7 @@ block:
 	VPBROADCASTD 156(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      736(R8), Y12
+	VMOVDQU      736(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -3009,6 +3015,8 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
 	VPSLLD       $0x01, Y6, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
@@ -3046,7 +3054,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x0c, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3061,10 +3069,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      992(R8), Y5
+	VMOVDQU      992(SI), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      864(R8), Y7
+	VMOVDQU      864(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3080,8 +3088,6 @@ block:
 	VPBROADCASTD 192(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -3095,6 +3101,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -3117,7 +3125,7 @@ block:
 	VPBROADCASTD 204(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      928(R8), Y12
+	VMOVDQU      928(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -3147,8 +3155,6 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y13, Y7, Y7
 	VPBROADCASTD 216(R9), Y8
@@ -3157,6 +3163,8 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
 	VPBROADCASTD 220(R9), Y10
@@ -3171,7 +3179,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x10, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3186,10 +3194,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1184(R8), Y5
+	VMOVDQU      1184(SI), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3231,8 +3239,6 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -3242,7 +3248,9 @@ block:
 	VPBROADCASTD 252(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1120(R8), Y12
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -3294,7 +3302,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x14, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3309,12 +3317,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1376(R8), Y5
+	VMOVDQU      1376(SI), Y5
 
 	// sub-block 6, scale 0
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1248(R8), Y7
+	VMOVDQU      1248(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3330,6 +3336,8 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y6, Y12
@@ -3365,7 +3373,7 @@ block:
 	VPBROADCASTD 300(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1312(R8), Y12
+	VMOVDQU      1312(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -3380,8 +3388,6 @@ block:
 	VPSIGNB      Y14, Y15, Y14
 	VPMADDUBSW   Y14, Y7, Y14
 	VPADDW       Y14, Y8, Y8
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
 	VPSLLD       $0x01, Y6, Y14
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
@@ -3397,6 +3403,8 @@ block:
 	VPADDW       Y10, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y13, Y7, Y7
 	VPBROADCASTD 312(R9), Y8
@@ -3419,7 +3427,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x18, Y6, Y6
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -3434,10 +3442,10 @@ block:
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y7, Y5, Y3
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 
 	// sub-block 7, scale 0
-	VMOVDQU      1440(R8), Y7
+	VMOVDQU      1440(SI), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3466,8 +3474,6 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y5, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
 	VPSLLD       $0x02, Y9, Y5
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
 	VPSHUFB      Y8, Y12, Y8
@@ -3481,6 +3487,8 @@ block:
 	VPMADDUBSW   Y5, Y8, Y5
 	VPADDW       Y5, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
 	VPSLLD       $0x02, Y6, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
 	VPSHUFB      Y7, Y10, Y7
@@ -3490,7 +3498,7 @@ block:
 	VPBROADCASTD 348(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VMOVDQU      1504(R8), Y12
+	VMOVDQU      1504(SI), Y12
 	VPSRLD       $0x04, Y12, Y13
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y12, Y12
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y13, Y13
@@ -3528,8 +3536,7 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y7, Y9
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
+	PREFETCHT0   1600(DI)
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y7
 	VPSHUFB      Y12, Y7, Y7
 	VPBROADCASTD 364(R9), Y10
@@ -3544,7 +3551,7 @@ block:
 	VPADDW       Y6, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x1c, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
@@ -3559,18 +3566,23 @@ block:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000640, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000640, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

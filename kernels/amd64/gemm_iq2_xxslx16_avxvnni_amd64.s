@@ -10,14 +10,14 @@ TEXT ·Gemv_iq2_xxslx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 	VMOVDQU iq2_levels_0_avxvnni<>+0(SB), Y0
 	VMOVDQU iq2_levels_2_avxvnni<>+0(SB), Y1
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -27,13 +27,13 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    192(R8), Y5
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    192(SI), Y5
 
 	// sub-block 0, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -62,7 +62,9 @@ block:
 	VPBROADCASTD 12(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      128(R8), Y8
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      128(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -71,8 +73,6 @@ block:
 	VPBROADCASTD 16(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 20(R9), Y12
@@ -86,7 +86,7 @@ block:
 	VPBROADCASTD 28(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -96,11 +96,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 
 	// sub-block 1, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -112,6 +112,8 @@ block:
 	VPBROADCASTD 48(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -119,8 +121,6 @@ block:
 	VPBROADCASTD 52(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 56(R9), Y11
@@ -131,7 +131,7 @@ block:
 	VPBROADCASTD 60(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -145,17 +145,17 @@ block:
 	VPBROADCASTD 68(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
 	VPSHUFB      Y9, Y1, Y5
 	VPBROADCASTD 72(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x5055c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y5, Y6
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 76(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -166,11 +166,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y5
 
 	// sub-block 2, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      448(R8), Y8
+	VMOVDQU      448(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -194,14 +194,14 @@ block:
 	VPBROADCASTD 104(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 108(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -223,7 +223,7 @@ block:
 	VPBROADCASTD 124(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -234,11 +234,13 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 
 	// sub-block 3, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      640(R8), Y8
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -250,8 +252,6 @@ block:
 	VPBROADCASTD 144(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -269,7 +269,7 @@ block:
 	VPBROADCASTD 156(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      704(R8), Y8
+	VMOVDQU      704(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -278,13 +278,13 @@ block:
 	VPBROADCASTD 160(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 164(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
 	VPSHUFB      Y9, Y1, Y5
 	VPBROADCASTD 168(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -293,7 +293,7 @@ block:
 	VPBROADCASTD 172(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -304,11 +304,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      960(R8), Y5
+	VMOVDQU      960(SI), Y5
 
 	// sub-block 4, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      832(R8), Y8
+	VMOVDQU      832(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -327,19 +327,19 @@ block:
 	VPBROADCASTD 196(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 200(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 204(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -357,11 +357,13 @@ block:
 	VPBROADCASTD 216(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x5055c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y5, Y6
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 220(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -372,13 +374,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      1152(R8), Y5
+	VMOVDQU      1152(SI), Y5
 
 	// sub-block 5, scale 0
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -407,7 +407,9 @@ block:
 	VPBROADCASTD 252(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      1088(R8), Y8
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -421,8 +423,6 @@ block:
 	VPBROADCASTD 260(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPSHUFB      Y9, Y1, Y5
 	VPBROADCASTD 264(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -431,7 +431,7 @@ block:
 	VPBROADCASTD 268(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -442,11 +442,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      1344(R8), Y5
+	VMOVDQU      1344(SI), Y5
 
 	// sub-block 6, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1216(R8), Y8
+	VMOVDQU      1216(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -458,6 +458,8 @@ block:
 	VPBROADCASTD 288(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -470,14 +472,12 @@ block:
 	VPBROADCASTD 296(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 300(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      1280(R8), Y8
+	VMOVDQU      1280(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -491,6 +491,8 @@ block:
 	VPBROADCASTD 308(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
 	VPSHUFB      Y9, Y1, Y5
 	VPBROADCASTD 312(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -499,7 +501,7 @@ block:
 	VPBROADCASTD 316(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -510,13 +512,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 
 	// sub-block 7, scale 0
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1408(R8), Y8
+	VMOVDQU      1408(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -540,12 +540,14 @@ block:
 	VPBROADCASTD 344(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 348(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      1472(R8), Y8
+	VMOVDQU      1472(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -554,8 +556,6 @@ block:
 	VPBROADCASTD 352(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 356(R9), Y12
@@ -565,11 +565,13 @@ block:
 	VPBROADCASTD 360(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x5055c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y5, Y6
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 364(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -579,12 +581,12 @@ block:
 	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y2
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      224(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      224(SI), Y5
 
 	// sub-block 0, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -603,8 +605,6 @@ block:
 	VPBROADCASTD 4(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 8(R9), Y11
@@ -615,7 +615,9 @@ block:
 	VPBROADCASTD 12(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      160(R8), Y8
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      160(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -633,13 +635,11 @@ block:
 	VPBROADCASTD 24(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x5055c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y5, Y6
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 28(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -649,11 +649,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 
 	// sub-block 1, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      288(R8), Y8
+	VMOVDQU      288(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -665,6 +665,8 @@ block:
 	VPBROADCASTD 48(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -682,9 +684,7 @@ block:
 	VPBROADCASTD 60(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -698,6 +698,8 @@ block:
 	VPBROADCASTD 68(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
 	VPSHUFB      Y9, Y1, Y5
 	VPBROADCASTD 72(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -706,7 +708,7 @@ block:
 	VPBROADCASTD 76(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -717,11 +719,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y5
 
 	// sub-block 2, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      480(R8), Y8
+	VMOVDQU      480(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -733,8 +735,6 @@ block:
 	VPBROADCASTD 96(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -747,12 +747,14 @@ block:
 	VPBROADCASTD 104(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 108(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      544(R8), Y8
+	VMOVDQU      544(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -770,13 +772,11 @@ block:
 	VPBROADCASTD 120(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x5055c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y5, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 124(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -787,11 +787,13 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 
 	// sub-block 3, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      672(R8), Y8
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      672(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -820,9 +822,7 @@ block:
 	VPBROADCASTD 156(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      736(R8), Y8
+	VMOVDQU      736(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -831,6 +831,8 @@ block:
 	VPBROADCASTD 160(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 164(R9), Y12
@@ -844,7 +846,7 @@ block:
 	VPBROADCASTD 172(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -855,11 +857,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      992(R8), Y5
+	VMOVDQU      992(SI), Y5
 
 	// sub-block 4, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      864(R8), Y8
+	VMOVDQU      864(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -871,8 +873,6 @@ block:
 	VPBROADCASTD 192(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -880,6 +880,8 @@ block:
 	VPBROADCASTD 196(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 200(R9), Y11
@@ -890,7 +892,7 @@ block:
 	VPBROADCASTD 204(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -904,17 +906,17 @@ block:
 	VPBROADCASTD 212(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
 	VPSHUFB      Y9, Y1, Y5
 	VPBROADCASTD 216(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x5055c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y5, Y6
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 220(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -925,11 +927,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      1184(R8), Y5
+	VMOVDQU      1184(SI), Y5
 
 	// sub-block 5, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -953,14 +955,14 @@ block:
 	VPBROADCASTD 248(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 252(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      1120(R8), Y8
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -982,7 +984,7 @@ block:
 	VPBROADCASTD 268(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -993,13 +995,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      1376(R8), Y5
+	VMOVDQU      1376(SI), Y5
 
 	// sub-block 6, scale 0
 	VPXOR        Y6, Y6, Y6
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1248(R8), Y8
+	VMOVDQU      1248(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1011,6 +1011,8 @@ block:
 	VPBROADCASTD 288(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
 	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
 	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y7, Y11
@@ -1028,7 +1030,7 @@ block:
 	VPBROADCASTD 300(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      1312(R8), Y8
+	VMOVDQU      1312(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1037,13 +1039,13 @@ block:
 	VPBROADCASTD 304(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
 	VPSLLD       $0x01, Y7, Y11
 	VPSHUFB      Y8, Y0, Y5
 	VPBROADCASTD 308(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
 	VPSHUFB      Y9, Y1, Y5
 	VPBROADCASTD 312(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
@@ -1052,7 +1054,7 @@ block:
 	VPBROADCASTD 316(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1063,11 +1065,11 @@ block:
 	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 
 	// sub-block 7, scale 0
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      1440(R8), Y8
+	VMOVDQU      1440(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1086,19 +1088,19 @@ block:
 	VPBROADCASTD 340(R9), Y12
 	VPSIGNB      Y11, Y12, Y11
 	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
 	VPSLLD       $0x02, Y10, Y5
 	VPSHUFB      Y9, Y1, Y9
 	VPBROADCASTD 344(R9), Y11
 	VPSIGNB      Y5, Y11, Y5
 	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
 	VPSLLD       $0x02, Y7, Y5
 	VPSHUFB      Y8, Y1, Y8
 	VPBROADCASTD 348(R9), Y9
 	VPSIGNB      Y5, Y9, Y5
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
-	VMOVDQU      1504(R8), Y8
+	VMOVDQU      1504(SI), Y8
 	VPSRLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -1116,13 +1118,12 @@ block:
 	VPBROADCASTD 360(R9), Y9
 	VPSIGNB      Y10, Y9, Y9
 	LONG $0x5055c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y5, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
+	PREFETCHT0   1600(DI)
 	VPSHUFB      Y8, Y1, Y5
 	VPBROADCASTD 364(R9), Y8
 	VPSIGNB      Y7, Y8, Y7
 	LONG $0x5055e2c4; BYTE $0xf7 // VPDPBUSD Y7, Y5, Y6
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -1133,16 +1134,21 @@ block:
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000640, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000640, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y2, (CX)
 	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1394,12 +1400,12 @@ TEXT ·Gemv_iq2_xxslx16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1411,14 +1417,14 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
-	VMOVDQU    192(R8), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
+	VMOVDQU    192(SI), Y5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y6
 	VPBROADCASTD 40(R9)(R10*1), Y7
-	VMOVDQU      64(R8), Y9
+	VMOVDQU      64(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1460,7 +1466,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 12(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      128(R8), Y9
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      128(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -1472,8 +1480,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 16(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -1504,7 +1510,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 28(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -1518,12 +1524,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 
 	// sub-block 1, scale 0
 	VPBROADCASTD 88(R9), Y6
 	VPBROADCASTD 88(R9)(R10*1), Y7
-	VMOVDQU      256(R8), Y9
+	VMOVDQU      256(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1535,6 +1541,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -1545,8 +1553,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 52(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1567,7 +1573,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      320(R8), Y9
+	VMOVDQU      320(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -1589,6 +1595,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1599,8 +1607,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 72(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1611,7 +1617,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 76(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1626,12 +1632,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y5
 
 	// sub-block 2, scale 0
 	VPBROADCASTD 136(R9), Y6
 	VPBROADCASTD 136(R9)(R10*1), Y7
-	VMOVDQU      448(R8), Y9
+	VMOVDQU      448(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1663,6 +1669,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -1673,9 +1681,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y9
+	VMOVDQU      512(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -1717,7 +1723,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 124(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1732,12 +1738,14 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 
 	// sub-block 3, scale 0
 	VPBROADCASTD 184(R9), Y6
 	VPBROADCASTD 184(R9)(R10*1), Y7
-	VMOVDQU      640(R8), Y9
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1749,8 +1757,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 144(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -1781,7 +1787,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      704(R8), Y9
+	VMOVDQU      704(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -1793,6 +1799,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -1803,8 +1811,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 164(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1825,7 +1831,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 172(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1840,12 +1846,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      960(R8), Y5
+	VMOVDQU      960(SI), Y5
 
 	// sub-block 4, scale 0
 	VPBROADCASTD 232(R9), Y6
 	VPBROADCASTD 232(R9)(R10*1), Y7
-	VMOVDQU      832(R8), Y9
+	VMOVDQU      832(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1867,6 +1873,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -1877,8 +1885,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 200(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -1889,7 +1895,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 204(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      896(R8), Y9
+	VMOVDQU      896(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -1921,6 +1927,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -1931,7 +1939,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 220(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1946,14 +1954,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      1152(R8), Y5
+	VMOVDQU      1152(SI), Y5
 
 	// sub-block 5, scale 0
 	VPBROADCASTD 280(R9), Y6
 	VPBROADCASTD 280(R9)(R10*1), Y7
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y9
+	VMOVDQU      1024(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -1995,7 +2001,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 252(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1088(R8), Y9
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2017,8 +2025,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 260(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2039,7 +2045,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 268(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2054,12 +2060,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      1344(R8), Y5
+	VMOVDQU      1344(SI), Y5
 
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y6
 	VPBROADCASTD 328(R9)(R10*1), Y7
-	VMOVDQU      1216(R8), Y9
+	VMOVDQU      1216(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2071,6 +2077,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2091,8 +2099,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 296(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2103,7 +2109,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 300(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1280(R8), Y9
+	VMOVDQU      1280(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2125,6 +2131,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2145,7 +2153,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 316(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2160,14 +2168,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 
 	// sub-block 7, scale 0
 	VPBROADCASTD 376(R9), Y6
 	VPBROADCASTD 376(R9)(R10*1), Y7
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1408(R8), Y9
+	VMOVDQU      1408(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2199,6 +2205,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2209,7 +2217,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 348(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1472(R8), Y9
+	VMOVDQU      1472(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2221,8 +2229,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 352(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2243,6 +2249,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2253,7 +2261,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 364(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -2267,13 +2275,13 @@ block:
 	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y4, Y7, Y1
-	VCVTPH2PS    16(DI), Y4
-	VMOVDQU      224(R8), Y5
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      224(SI), Y5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y6
 	VPBROADCASTD 40(R9)(R10*1), Y7
-	VMOVDQU      96(R8), Y9
+	VMOVDQU      96(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2295,8 +2303,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2317,7 +2323,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 12(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      160(R8), Y9
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      160(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2349,8 +2357,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2361,7 +2367,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 28(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -2375,12 +2381,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 
 	// sub-block 1, scale 0
 	VPBROADCASTD 88(R9), Y6
 	VPBROADCASTD 88(R9)(R10*1), Y7
-	VMOVDQU      288(R8), Y9
+	VMOVDQU      288(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2392,6 +2398,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2422,9 +2430,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      352(R8), Y9
+	VMOVDQU      352(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2446,6 +2452,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2466,7 +2474,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 76(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2481,12 +2489,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y5
 
 	// sub-block 2, scale 0
 	VPBROADCASTD 136(R9), Y6
 	VPBROADCASTD 136(R9)(R10*1), Y7
-	VMOVDQU      480(R8), Y9
+	VMOVDQU      480(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2498,8 +2506,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 96(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2520,6 +2526,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2530,7 +2538,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      544(R8), Y9
+	VMOVDQU      544(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2562,8 +2570,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2574,7 +2580,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 124(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2589,12 +2595,14 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 
 	// sub-block 3, scale 0
 	VPBROADCASTD 184(R9), Y6
 	VPBROADCASTD 184(R9)(R10*1), Y7
-	VMOVDQU      672(R8), Y9
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      672(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2636,9 +2644,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      736(R8), Y9
+	VMOVDQU      736(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2650,6 +2656,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2680,7 +2688,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 172(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2695,12 +2703,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      992(R8), Y5
+	VMOVDQU      992(SI), Y5
 
 	// sub-block 4, scale 0
 	VPBROADCASTD 232(R9), Y6
 	VPBROADCASTD 232(R9)(R10*1), Y7
-	VMOVDQU      864(R8), Y9
+	VMOVDQU      864(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2712,8 +2720,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 192(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2724,6 +2730,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2744,7 +2752,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 204(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      928(R8), Y9
+	VMOVDQU      928(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2766,8 +2774,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 212(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -2778,6 +2784,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -2788,7 +2796,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 220(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2803,12 +2811,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      1184(R8), Y5
+	VMOVDQU      1184(SI), Y5
 
 	// sub-block 5, scale 0
 	VPBROADCASTD 280(R9), Y6
 	VPBROADCASTD 280(R9)(R10*1), Y7
-	VMOVDQU      1056(R8), Y9
+	VMOVDQU      1056(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2840,8 +2848,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 248(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -2852,7 +2858,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 252(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1120(R8), Y9
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2894,7 +2902,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 268(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -2909,14 +2917,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      1376(R8), Y5
+	VMOVDQU      1376(SI), Y5
 
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y6
 	VPBROADCASTD 328(R9)(R10*1), Y7
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1248(R8), Y9
+	VMOVDQU      1248(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -2928,6 +2934,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x02, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2958,7 +2966,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 300(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1312(R8), Y9
+	VMOVDQU      1312(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -2970,8 +2978,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 304(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y11
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
@@ -2982,6 +2988,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3002,7 +3010,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 316(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -3017,12 +3025,12 @@ block:
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 
 	// sub-block 7, scale 0
 	VPBROADCASTD 376(R9), Y6
 	VPBROADCASTD 376(R9)(R10*1), Y7
-	VMOVDQU      1440(R8), Y9
+	VMOVDQU      1440(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VPSLLD       $0x02, Y5, Y11
@@ -3044,8 +3052,6 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
 	VPBROADCASTD 340(R9)(R10*1), Y11
 	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y10
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
@@ -3056,6 +3062,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x04, Y5, Y9
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
@@ -3066,7 +3074,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 348(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1504(R8), Y9
+	VMOVDQU      1504(SI), Y9
 	VPSRLD       $0x04, Y9, Y10
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
 	VMOVDQU      Y5, Y11
@@ -3098,8 +3106,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
+	PREFETCHT0   1600(DI)
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
@@ -3110,7 +3117,7 @@ block:
 	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
 	VPBROADCASTD 364(R9)(R10*1), Y5
 	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -3125,18 +3132,23 @@ block:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y4, Y7, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000640, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000640, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

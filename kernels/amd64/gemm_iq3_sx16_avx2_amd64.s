@@ -10,12 +10,12 @@ TEXT ·Gemv_iq3_sx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -25,34 +25,34 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y2
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y2
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y3
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD (R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 4(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      192(R8), Y5
+	VMOVDQU      192(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 8(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y5
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 12(R9), Y6
@@ -60,26 +60,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 20(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      192(R8), Y5
+	VMOVDQU      192(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 24(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y5
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 28(R9), Y6
@@ -87,7 +87,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VADDPS       Y4, Y4, Y4
@@ -103,26 +103,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      320(R8), Y4
+	VMOVDQU      320(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 52(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 56(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y5
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 60(R9), Y6
@@ -130,26 +130,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      320(R8), Y4
+	VMOVDQU      320(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 68(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 72(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y5
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 76(R9), Y6
@@ -157,7 +157,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -174,26 +174,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      576(R8), Y4
+	VMOVDQU      576(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 100(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      704(R8), Y5
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 104(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 108(R9), Y6
@@ -201,26 +201,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      576(R8), Y4
+	VMOVDQU      576(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 116(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      704(R8), Y5
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 120(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 124(R9), Y6
@@ -228,7 +228,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -245,26 +245,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      832(R8), Y4
+	VMOVDQU      832(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 148(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      960(R8), Y5
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 152(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 156(R9), Y6
@@ -272,26 +272,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      832(R8), Y4
+	VMOVDQU      832(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 164(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      960(R8), Y5
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 168(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 172(R9), Y6
@@ -299,7 +299,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -316,26 +316,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      1088(R8), Y4
+	VMOVDQU      1088(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 192(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1152(R8), Y5
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 196(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 200(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1280(R8), Y5
+	VMOVDQU      1280(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 204(R9), Y6
@@ -343,26 +343,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1088(R8), Y4
+	VMOVDQU      1088(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 208(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1152(R8), Y5
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 212(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 216(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1280(R8), Y5
+	VMOVDQU      1280(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 220(R9), Y6
@@ -370,7 +370,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -387,26 +387,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      1344(R8), Y4
+	VMOVDQU      1344(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 240(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1408(R8), Y5
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 244(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1472(R8), Y5
+	VMOVDQU      1472(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 248(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 252(R9), Y6
@@ -414,26 +414,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1344(R8), Y4
+	VMOVDQU      1344(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1408(R8), Y5
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 260(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      1472(R8), Y5
+	VMOVDQU      1472(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 264(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 268(R9), Y6
@@ -441,7 +441,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -458,26 +458,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      1600(R8), Y4
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 288(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1664(R8), Y5
+	VMOVDQU      1664(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 292(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      1728(R8), Y5
+	VMOVDQU      1728(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 296(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1792(R8), Y5
+	VMOVDQU      1792(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 300(R9), Y6
@@ -485,26 +485,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1600(R8), Y4
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 304(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1664(R8), Y5
+	VMOVDQU      1664(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 308(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1728(R8), Y5
+	VMOVDQU      1728(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 312(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1792(R8), Y5
+	VMOVDQU      1792(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 316(R9), Y6
@@ -512,7 +512,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -529,26 +529,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      1856(R8), Y4
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 336(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1920(R8), Y5
+	VMOVDQU      1920(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 340(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1984(R8), Y5
+	VMOVDQU      1984(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 344(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      2048(R8), Y5
+	VMOVDQU      2048(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 348(R9), Y6
@@ -556,26 +556,28 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      1856(R8), Y4
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1920(R8), Y5
+	VMOVDQU      1920(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 356(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1984(R8), Y5
+	VMOVDQU      1984(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 360(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      2048(R8), Y5
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 364(R9), Y6
@@ -583,7 +585,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VADDPS       Y4, Y4, Y4
@@ -593,33 +595,33 @@ block:
 	VMULPS       Y4, Y2, Y2
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VCVTPH2PS    16(DI), Y2
+	VCVTPH2PS    16(BX), Y2
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y3
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD (R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 4(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 8(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      288(R8), Y5
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 12(R9), Y6
@@ -627,26 +629,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 20(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 24(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      288(R8), Y5
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 28(R9), Y6
@@ -654,7 +656,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VADDPS       Y4, Y4, Y4
@@ -670,26 +672,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      352(R8), Y4
+	VMOVDQU      352(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 52(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 56(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      544(R8), Y5
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 60(R9), Y6
@@ -697,26 +699,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      352(R8), Y4
+	VMOVDQU      352(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 68(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 72(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      544(R8), Y5
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 76(R9), Y6
@@ -724,7 +726,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -741,26 +743,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      608(R8), Y4
+	VMOVDQU      608(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 100(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      736(R8), Y5
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 104(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 108(R9), Y6
@@ -768,26 +770,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      608(R8), Y4
+	VMOVDQU      608(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 116(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      736(R8), Y5
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 120(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 124(R9), Y6
@@ -795,7 +797,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -812,26 +814,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      864(R8), Y4
+	VMOVDQU      864(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 148(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      992(R8), Y5
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 152(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 156(R9), Y6
@@ -839,26 +841,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      864(R8), Y4
+	VMOVDQU      864(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 164(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      992(R8), Y5
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 168(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 172(R9), Y6
@@ -866,7 +868,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -883,26 +885,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      1120(R8), Y4
+	VMOVDQU      1120(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 192(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1184(R8), Y5
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 196(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 200(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1312(R8), Y5
+	VMOVDQU      1312(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 204(R9), Y6
@@ -910,26 +912,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      1120(R8), Y4
+	VMOVDQU      1120(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 208(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1184(R8), Y5
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 212(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 216(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1312(R8), Y5
+	VMOVDQU      1312(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 220(R9), Y6
@@ -937,7 +939,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -954,26 +956,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1376(R8), Y4
+	VMOVDQU      1376(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 240(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1440(R8), Y5
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 244(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1504(R8), Y5
+	VMOVDQU      1504(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 248(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 252(R9), Y6
@@ -981,26 +983,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1376(R8), Y4
+	VMOVDQU      1376(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1440(R8), Y5
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 260(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1504(R8), Y5
+	VMOVDQU      1504(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 264(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 268(R9), Y6
@@ -1008,7 +1010,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -1025,26 +1027,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1632(R8), Y4
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 288(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1696(R8), Y5
+	VMOVDQU      1696(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 292(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1760(R8), Y5
+	VMOVDQU      1760(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 296(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1824(R8), Y5
+	VMOVDQU      1824(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 300(R9), Y6
@@ -1052,26 +1054,26 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1632(R8), Y4
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 304(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1696(R8), Y5
+	VMOVDQU      1696(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 308(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1760(R8), Y5
+	VMOVDQU      1760(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 312(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      1824(R8), Y5
+	VMOVDQU      1824(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 316(R9), Y6
@@ -1079,7 +1081,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -1096,26 +1098,26 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      1888(R8), Y4
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 336(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1952(R8), Y5
+	VMOVDQU      1952(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 340(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      2016(R8), Y5
+	VMOVDQU      2016(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 344(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      2080(R8), Y5
+	VMOVDQU      2080(SI), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 348(R9), Y6
@@ -1123,28 +1125,27 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      1888(R8), Y4
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	VPMADDUBSW   Y5, Y4, Y4
-	VMOVDQU      1952(R8), Y5
+	VMOVDQU      1952(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 356(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      2016(R8), Y5
+	VMOVDQU      2016(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 360(R9), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      2080(R8), Y5
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y5, Y5
 	VPBROADCASTD 364(R9), Y6
@@ -1152,7 +1153,7 @@ block:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VADDPS       Y4, Y4, Y4
@@ -1163,16 +1164,21 @@ block:
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000840, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
 	VMOVUPS      Y1, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1256,12 +1262,12 @@ TEXT ·Gemv_iq3_sx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1273,8 +1279,8 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y5
@@ -1285,14 +1291,14 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD (R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      128(R8), Y9
+	VMOVDQU      128(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 4(R9), Y10
@@ -1301,7 +1307,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      192(R8), Y9
+	VMOVDQU      192(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 8(R9), Y10
@@ -1310,9 +1316,9 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y9
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 12(R9), Y10
@@ -1325,14 +1331,14 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 16(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      128(R8), Y9
+	VMOVDQU      128(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 20(R9), Y10
@@ -1341,7 +1347,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      192(R8), Y9
+	VMOVDQU      192(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 24(R9), Y10
@@ -1350,9 +1356,9 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y9
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 28(R9), Y10
@@ -1365,7 +1371,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       Y7, Y7, Y7
@@ -1389,14 +1395,14 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      320(R8), Y7
+	VMOVDQU      320(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 48(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      384(R8), Y9
+	VMOVDQU      384(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 52(R9), Y10
@@ -1405,7 +1411,7 @@ block:
 	VPBROADCASTD 52(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      448(R8), Y9
+	VMOVDQU      448(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 56(R9), Y10
@@ -1414,9 +1420,9 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y9
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 60(R9), Y10
@@ -1429,14 +1435,14 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      320(R8), Y7
+	VMOVDQU      320(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 64(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      384(R8), Y9
+	VMOVDQU      384(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 68(R9), Y10
@@ -1445,7 +1451,7 @@ block:
 	VPBROADCASTD 68(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      448(R8), Y9
+	VMOVDQU      448(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 72(R9), Y10
@@ -1454,9 +1460,9 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y9
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 76(R9), Y10
@@ -1469,7 +1475,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1494,14 +1500,14 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      576(R8), Y7
+	VMOVDQU      576(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 96(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      640(R8), Y9
+	VMOVDQU      640(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 100(R9), Y10
@@ -1510,7 +1516,9 @@ block:
 	VPBROADCASTD 100(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      704(R8), Y9
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 104(R9), Y10
@@ -1519,9 +1527,7 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      768(R8), Y9
+	VMOVDQU      768(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 108(R9), Y10
@@ -1534,14 +1540,14 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      576(R8), Y7
+	VMOVDQU      576(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 112(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 112(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      640(R8), Y9
+	VMOVDQU      640(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 116(R9), Y10
@@ -1550,7 +1556,9 @@ block:
 	VPBROADCASTD 116(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      704(R8), Y9
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 120(R9), Y10
@@ -1559,9 +1567,7 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y9
+	VMOVDQU      768(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 124(R9), Y10
@@ -1574,7 +1580,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1599,14 +1605,14 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      832(R8), Y7
+	VMOVDQU      832(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 144(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      896(R8), Y9
+	VMOVDQU      896(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 148(R9), Y10
@@ -1615,7 +1621,9 @@ block:
 	VPBROADCASTD 148(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      960(R8), Y9
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 152(R9), Y10
@@ -1624,9 +1632,7 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1024(R8), Y9
+	VMOVDQU      1024(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 156(R9), Y10
@@ -1639,14 +1645,14 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      832(R8), Y7
+	VMOVDQU      832(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 160(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      896(R8), Y9
+	VMOVDQU      896(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 164(R9), Y10
@@ -1655,7 +1661,9 @@ block:
 	VPBROADCASTD 164(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      960(R8), Y9
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 168(R9), Y10
@@ -1664,9 +1672,7 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y9
+	VMOVDQU      1024(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 172(R9), Y10
@@ -1679,7 +1685,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1704,14 +1710,16 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      1088(R8), Y7
+	VMOVDQU      1088(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 192(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1152(R8), Y9
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 196(R9), Y10
@@ -1720,9 +1728,7 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1216(R8), Y9
+	VMOVDQU      1216(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 200(R9), Y10
@@ -1731,7 +1737,7 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1280(R8), Y9
+	VMOVDQU      1280(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 204(R9), Y10
@@ -1744,14 +1750,16 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1088(R8), Y7
+	VMOVDQU      1088(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 208(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 208(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1152(R8), Y9
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 212(R9), Y10
@@ -1760,9 +1768,7 @@ block:
 	VPBROADCASTD 212(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1216(R8), Y9
+	VMOVDQU      1216(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 216(R9), Y10
@@ -1771,7 +1777,7 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1280(R8), Y9
+	VMOVDQU      1280(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 220(R9), Y10
@@ -1784,7 +1790,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1809,14 +1815,16 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      1344(R8), Y7
+	VMOVDQU      1344(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 240(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1408(R8), Y9
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 244(R9), Y10
@@ -1825,9 +1833,7 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1472(R8), Y9
+	VMOVDQU      1472(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 248(R9), Y10
@@ -1836,7 +1842,7 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1536(R8), Y9
+	VMOVDQU      1536(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 252(R9), Y10
@@ -1849,14 +1855,16 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1344(R8), Y7
+	VMOVDQU      1344(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 256(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 256(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1408(R8), Y9
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 260(R9), Y10
@@ -1865,9 +1873,7 @@ block:
 	VPBROADCASTD 260(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      1472(R8), Y9
+	VMOVDQU      1472(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 264(R9), Y10
@@ -1876,7 +1882,7 @@ block:
 	VPBROADCASTD 264(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1536(R8), Y9
+	VMOVDQU      1536(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 268(R9), Y10
@@ -1889,7 +1895,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1914,14 +1920,16 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      1600(R8), Y7
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 288(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1664(R8), Y9
+	VMOVDQU      1664(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 292(R9), Y10
@@ -1930,9 +1938,7 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      1728(R8), Y9
+	VMOVDQU      1728(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 296(R9), Y10
@@ -1941,7 +1947,7 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1792(R8), Y9
+	VMOVDQU      1792(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 300(R9), Y10
@@ -1954,14 +1960,16 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1600(R8), Y7
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 304(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 304(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1664(R8), Y9
+	VMOVDQU      1664(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 308(R9), Y10
@@ -1970,9 +1978,7 @@ block:
 	VPBROADCASTD 308(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1728(R8), Y9
+	VMOVDQU      1728(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 312(R9), Y10
@@ -1981,7 +1987,7 @@ block:
 	VPBROADCASTD 312(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1792(R8), Y9
+	VMOVDQU      1792(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 316(R9), Y10
@@ -1994,7 +2000,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2019,14 +2025,16 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      1856(R8), Y7
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 336(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1920(R8), Y9
+	VMOVDQU      1920(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 340(R9), Y10
@@ -2035,9 +2043,7 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1984(R8), Y9
+	VMOVDQU      1984(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 344(R9), Y10
@@ -2046,7 +2052,7 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      2048(R8), Y9
+	VMOVDQU      2048(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 348(R9), Y10
@@ -2059,14 +2065,16 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1856(R8), Y7
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 352(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 352(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1920(R8), Y9
+	VMOVDQU      1920(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 356(R9), Y10
@@ -2075,9 +2083,7 @@ block:
 	VPBROADCASTD 356(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1984(R8), Y9
+	VMOVDQU      1984(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 360(R9), Y10
@@ -2086,7 +2092,9 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      2048(R8), Y9
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 364(R9), Y10
@@ -2099,7 +2107,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       Y7, Y7, Y7
@@ -2113,7 +2121,7 @@ block:
 	VMULPS       Y7, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y1
-	VCVTPH2PS    16(DI), Y4
+	VCVTPH2PS    16(BX), Y4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y5
@@ -2124,16 +2132,14 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD (R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      160(R8), Y9
+	VMOVDQU      160(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 4(R9), Y10
@@ -2142,7 +2148,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      224(R8), Y9
+	VMOVDQU      224(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 8(R9), Y10
@@ -2151,7 +2157,9 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      288(R8), Y9
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 12(R9), Y10
@@ -2164,16 +2172,14 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 16(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      160(R8), Y9
+	VMOVDQU      160(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 20(R9), Y10
@@ -2182,7 +2188,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      224(R8), Y9
+	VMOVDQU      224(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 24(R9), Y10
@@ -2191,7 +2197,9 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      288(R8), Y9
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 28(R9), Y10
@@ -2204,7 +2212,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       Y7, Y7, Y7
@@ -2228,16 +2236,14 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      352(R8), Y7
+	VMOVDQU      352(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 48(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      416(R8), Y9
+	VMOVDQU      416(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 52(R9), Y10
@@ -2246,7 +2252,7 @@ block:
 	VPBROADCASTD 52(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      480(R8), Y9
+	VMOVDQU      480(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 56(R9), Y10
@@ -2255,7 +2261,9 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      544(R8), Y9
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 60(R9), Y10
@@ -2268,16 +2276,14 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      352(R8), Y7
+	VMOVDQU      352(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 64(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      416(R8), Y9
+	VMOVDQU      416(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 68(R9), Y10
@@ -2286,7 +2292,7 @@ block:
 	VPBROADCASTD 68(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      480(R8), Y9
+	VMOVDQU      480(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 72(R9), Y10
@@ -2295,7 +2301,9 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      544(R8), Y9
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 76(R9), Y10
@@ -2308,7 +2316,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2333,16 +2341,14 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      608(R8), Y7
+	VMOVDQU      608(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 96(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      672(R8), Y9
+	VMOVDQU      672(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 100(R9), Y10
@@ -2351,7 +2357,9 @@ block:
 	VPBROADCASTD 100(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      736(R8), Y9
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 104(R9), Y10
@@ -2360,7 +2368,7 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      800(R8), Y9
+	VMOVDQU      800(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 108(R9), Y10
@@ -2373,16 +2381,14 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      608(R8), Y7
+	VMOVDQU      608(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 112(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 112(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      672(R8), Y9
+	VMOVDQU      672(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 116(R9), Y10
@@ -2391,7 +2397,9 @@ block:
 	VPBROADCASTD 116(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      736(R8), Y9
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 120(R9), Y10
@@ -2400,7 +2408,7 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      800(R8), Y9
+	VMOVDQU      800(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 124(R9), Y10
@@ -2413,7 +2421,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2438,16 +2446,14 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      864(R8), Y7
+	VMOVDQU      864(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 144(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      928(R8), Y9
+	VMOVDQU      928(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 148(R9), Y10
@@ -2456,7 +2462,9 @@ block:
 	VPBROADCASTD 148(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      992(R8), Y9
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 152(R9), Y10
@@ -2465,7 +2473,7 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1056(R8), Y9
+	VMOVDQU      1056(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 156(R9), Y10
@@ -2478,16 +2486,14 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      864(R8), Y7
+	VMOVDQU      864(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 160(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      928(R8), Y9
+	VMOVDQU      928(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 164(R9), Y10
@@ -2496,7 +2502,9 @@ block:
 	VPBROADCASTD 164(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      992(R8), Y9
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 168(R9), Y10
@@ -2505,7 +2513,7 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1056(R8), Y9
+	VMOVDQU      1056(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 172(R9), Y10
@@ -2518,7 +2526,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2543,16 +2551,16 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      1120(R8), Y7
+	VMOVDQU      1120(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 192(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1184(R8), Y9
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 196(R9), Y10
@@ -2561,7 +2569,7 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1248(R8), Y9
+	VMOVDQU      1248(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 200(R9), Y10
@@ -2570,7 +2578,7 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1312(R8), Y9
+	VMOVDQU      1312(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 204(R9), Y10
@@ -2583,16 +2591,16 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      1120(R8), Y7
+	VMOVDQU      1120(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 208(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 208(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1184(R8), Y9
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 212(R9), Y10
@@ -2601,7 +2609,7 @@ block:
 	VPBROADCASTD 212(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1248(R8), Y9
+	VMOVDQU      1248(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 216(R9), Y10
@@ -2610,7 +2618,7 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1312(R8), Y9
+	VMOVDQU      1312(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 220(R9), Y10
@@ -2623,7 +2631,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2648,16 +2656,16 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1376(R8), Y7
+	VMOVDQU      1376(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 240(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1440(R8), Y9
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 244(R9), Y10
@@ -2666,7 +2674,7 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1504(R8), Y9
+	VMOVDQU      1504(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 248(R9), Y10
@@ -2675,7 +2683,7 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1568(R8), Y9
+	VMOVDQU      1568(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 252(R9), Y10
@@ -2688,16 +2696,16 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1376(R8), Y7
+	VMOVDQU      1376(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 256(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 256(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1440(R8), Y9
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 260(R9), Y10
@@ -2706,7 +2714,7 @@ block:
 	VPBROADCASTD 260(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1504(R8), Y9
+	VMOVDQU      1504(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 264(R9), Y10
@@ -2715,7 +2723,7 @@ block:
 	VPBROADCASTD 264(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1568(R8), Y9
+	VMOVDQU      1568(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 268(R9), Y10
@@ -2728,7 +2736,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2753,16 +2761,16 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1632(R8), Y7
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 288(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1696(R8), Y9
+	VMOVDQU      1696(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 292(R9), Y10
@@ -2771,7 +2779,7 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1760(R8), Y9
+	VMOVDQU      1760(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 296(R9), Y10
@@ -2780,7 +2788,7 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1824(R8), Y9
+	VMOVDQU      1824(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 300(R9), Y10
@@ -2793,16 +2801,16 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1632(R8), Y7
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 304(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 304(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1696(R8), Y9
+	VMOVDQU      1696(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 308(R9), Y10
@@ -2811,7 +2819,7 @@ block:
 	VPBROADCASTD 308(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1760(R8), Y9
+	VMOVDQU      1760(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 312(R9), Y10
@@ -2820,7 +2828,7 @@ block:
 	VPBROADCASTD 312(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      1824(R8), Y9
+	VMOVDQU      1824(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 316(R9), Y10
@@ -2833,7 +2841,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2858,16 +2866,16 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      1888(R8), Y7
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 336(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1952(R8), Y9
+	VMOVDQU      1952(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 340(R9), Y10
@@ -2876,7 +2884,7 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      2016(R8), Y9
+	VMOVDQU      2016(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 344(R9), Y10
@@ -2885,7 +2893,7 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      2080(R8), Y9
+	VMOVDQU      2080(SI), Y9
 	VPSLLD       $0x01, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 348(R9), Y10
@@ -2898,16 +2906,16 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      1888(R8), Y7
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 352(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 352(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1952(R8), Y9
+	VMOVDQU      1952(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 356(R9), Y10
@@ -2916,7 +2924,7 @@ block:
 	VPBROADCASTD 356(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      2016(R8), Y9
+	VMOVDQU      2016(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 360(R9), Y10
@@ -2925,9 +2933,8 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      2080(R8), Y9
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y9
 	VPSRLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_1e1e1e1e<>+0(SB), Y9, Y9
 	VPBROADCASTD 364(R9), Y10
@@ -2940,7 +2947,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       Y7, Y7, Y7
@@ -2955,18 +2962,23 @@ block:
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000840, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

@@ -10,12 +10,12 @@ TEXT ·Gemv_iq3_sx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -25,59 +25,59 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y2
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y2
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y3
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD (R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
+	VMOVDQU      128(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 4(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      192(R8), Y4
+	VMOVDQU      192(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 8(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y4
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 12(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
+	VMOVDQU      64(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
+	VMOVDQU      128(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 20(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      192(R8), Y4
+	VMOVDQU      192(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 24(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y4
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 28(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VADDPS       Y4, Y4, Y4
@@ -93,51 +93,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      320(R8), Y4
+	VMOVDQU      320(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      384(R8), Y4
+	VMOVDQU      384(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 52(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      448(R8), Y4
+	VMOVDQU      448(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 56(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y4
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 60(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      320(R8), Y4
+	VMOVDQU      320(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      384(R8), Y4
+	VMOVDQU      384(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 68(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      448(R8), Y4
+	VMOVDQU      448(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 72(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y4
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 76(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -154,51 +154,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      576(R8), Y4
+	VMOVDQU      576(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
+	VMOVDQU      640(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 100(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      704(R8), Y4
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 104(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      768(R8), Y4
+	VMOVDQU      768(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 108(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      576(R8), Y4
+	VMOVDQU      576(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
+	VMOVDQU      640(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 116(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      704(R8), Y4
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 120(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y4
+	VMOVDQU      768(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 124(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -215,51 +215,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      832(R8), Y4
+	VMOVDQU      832(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      896(R8), Y4
+	VMOVDQU      896(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 148(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      960(R8), Y4
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 152(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1024(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 156(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      832(R8), Y4
+	VMOVDQU      832(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      896(R8), Y4
+	VMOVDQU      896(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 164(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      960(R8), Y4
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 168(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1024(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 172(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -276,51 +276,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      1088(R8), Y4
+	VMOVDQU      1088(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 192(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1152(R8), Y4
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 196(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1216(R8), Y4
+	VMOVDQU      1216(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 200(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1280(R8), Y4
+	VMOVDQU      1280(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 204(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1088(R8), Y4
+	VMOVDQU      1088(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 208(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1152(R8), Y4
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 212(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1216(R8), Y4
+	VMOVDQU      1216(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 216(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1280(R8), Y4
+	VMOVDQU      1280(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 220(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -337,51 +337,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      1344(R8), Y4
+	VMOVDQU      1344(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 240(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1408(R8), Y4
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 244(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1472(R8), Y4
+	VMOVDQU      1472(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 248(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1536(R8), Y4
+	VMOVDQU      1536(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 252(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1344(R8), Y4
+	VMOVDQU      1344(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1408(R8), Y4
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 260(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      1472(R8), Y4
+	VMOVDQU      1472(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 264(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1536(R8), Y4
+	VMOVDQU      1536(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 268(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -398,51 +398,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      1600(R8), Y4
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 288(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1664(R8), Y4
+	VMOVDQU      1664(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 292(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      1728(R8), Y4
+	VMOVDQU      1728(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 296(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1792(R8), Y4
+	VMOVDQU      1792(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 300(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1600(R8), Y4
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 304(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1664(R8), Y4
+	VMOVDQU      1664(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 308(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1728(R8), Y4
+	VMOVDQU      1728(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 312(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1792(R8), Y4
+	VMOVDQU      1792(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 316(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -459,51 +459,53 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      1856(R8), Y4
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 336(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1920(R8), Y4
+	VMOVDQU      1920(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 340(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1984(R8), Y4
+	VMOVDQU      1984(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 344(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2048(R8), Y4
+	VMOVDQU      2048(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 348(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1856(R8), Y4
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1920(R8), Y4
+	VMOVDQU      1920(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 356(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1984(R8), Y4
+	VMOVDQU      1984(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2048(R8), Y4
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 364(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      (R8), Y4
+	VMOVDQU      (SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VADDPS       Y4, Y4, Y4
@@ -513,58 +515,58 @@ block:
 	VMULPS       Y4, Y2, Y2
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VCVTPH2PS    16(DI), Y2
+	VCVTPH2PS    16(BX), Y2
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y3
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD (R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      160(R8), Y4
+	VMOVDQU      160(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 4(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
+	VMOVDQU      224(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 8(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 12(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
+	VMOVDQU      96(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 16(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      160(R8), Y4
+	VMOVDQU      160(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 20(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
+	VMOVDQU      224(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 24(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 28(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VADDPS       Y4, Y4, Y4
@@ -580,51 +582,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      352(R8), Y4
+	VMOVDQU      352(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      416(R8), Y4
+	VMOVDQU      416(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 52(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      480(R8), Y4
+	VMOVDQU      480(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 56(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      544(R8), Y4
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 60(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      352(R8), Y4
+	VMOVDQU      352(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      416(R8), Y4
+	VMOVDQU      416(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 68(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      480(R8), Y4
+	VMOVDQU      480(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 72(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      544(R8), Y4
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 76(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -641,51 +643,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      608(R8), Y4
+	VMOVDQU      608(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      672(R8), Y4
+	VMOVDQU      672(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 100(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      736(R8), Y4
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 104(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      800(R8), Y4
+	VMOVDQU      800(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 108(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      608(R8), Y4
+	VMOVDQU      608(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 112(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      672(R8), Y4
+	VMOVDQU      672(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 116(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      736(R8), Y4
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 120(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      800(R8), Y4
+	VMOVDQU      800(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 124(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -702,51 +704,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	VMOVDQU      864(R8), Y4
+	VMOVDQU      864(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      928(R8), Y4
+	VMOVDQU      928(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 148(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      992(R8), Y4
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 152(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1056(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 156(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      864(R8), Y4
+	VMOVDQU      864(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      928(R8), Y4
+	VMOVDQU      928(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 164(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      992(R8), Y4
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 168(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1056(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 172(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x0c, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -763,51 +765,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      1120(R8), Y4
+	VMOVDQU      1120(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 192(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1184(R8), Y4
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 196(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1248(R8), Y4
+	VMOVDQU      1248(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 200(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1312(R8), Y4
+	VMOVDQU      1312(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 204(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      1120(R8), Y4
+	VMOVDQU      1120(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 208(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1184(R8), Y4
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 212(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1248(R8), Y4
+	VMOVDQU      1248(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 216(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1312(R8), Y4
+	VMOVDQU      1312(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 220(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -824,51 +826,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1376(R8), Y4
+	VMOVDQU      1376(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 240(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1440(R8), Y4
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 244(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1504(R8), Y4
+	VMOVDQU      1504(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 248(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1568(R8), Y4
+	VMOVDQU      1568(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 252(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1376(R8), Y4
+	VMOVDQU      1376(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1440(R8), Y4
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 260(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1504(R8), Y4
+	VMOVDQU      1504(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 264(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1568(R8), Y4
+	VMOVDQU      1568(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 268(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x14, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -885,51 +887,51 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1632(R8), Y4
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 288(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1696(R8), Y4
+	VMOVDQU      1696(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 292(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1760(R8), Y4
+	VMOVDQU      1760(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 296(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1824(R8), Y4
+	VMOVDQU      1824(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 300(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1632(R8), Y4
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 304(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1696(R8), Y4
+	VMOVDQU      1696(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 308(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1760(R8), Y4
+	VMOVDQU      1760(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 312(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1824(R8), Y4
+	VMOVDQU      1824(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 316(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
@@ -946,53 +948,52 @@ block:
 	VPSRAD       $0x07, Y3, Y4
 	VPSRAD       $0x03, Y3, Y3
 	VPSUBD       Y4, Y3, Y3
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      1888(R8), Y4
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 336(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1952(R8), Y4
+	VMOVDQU      1952(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 340(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2016(R8), Y4
+	VMOVDQU      2016(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 344(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2080(R8), Y4
+	VMOVDQU      2080(SI), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 348(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      1888(R8), Y4
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      1952(R8), Y4
+	VMOVDQU      1952(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 356(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      2016(R8), Y4
+	VMOVDQU      2016(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      2080(R8), Y4
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
 	VPBROADCASTD 364(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      32(R8), Y4
+	VMOVDQU      32(SI), Y4
 	VPSRLD       $0x1c, Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VADDPS       Y4, Y4, Y4
@@ -1003,16 +1004,21 @@ block:
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000840, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
 	VMOVUPS      Y1, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1078,12 +1084,12 @@ TEXT ·Gemv_iq3_sx16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1095,8 +1101,8 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y4
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y5
@@ -1107,67 +1113,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD (R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD (R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 4(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 4(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 8(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 8(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y7
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 12(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 12(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 16(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 16(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 20(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 24(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 24(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y7
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 28(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 28(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       Y7, Y7, Y7
@@ -1191,67 +1197,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      320(R8), Y7
+	VMOVDQU      320(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 48(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 48(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      384(R8), Y7
+	VMOVDQU      384(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 52(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 52(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      448(R8), Y7
+	VMOVDQU      448(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 56(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 56(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y7
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 60(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 60(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      320(R8), Y7
+	VMOVDQU      320(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 64(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 64(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      384(R8), Y7
+	VMOVDQU      384(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 68(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 68(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      448(R8), Y7
+	VMOVDQU      448(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 72(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 72(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y7
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 76(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 76(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1276,67 +1282,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      576(R8), Y7
+	VMOVDQU      576(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 96(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 96(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      640(R8), Y7
+	VMOVDQU      640(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 100(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 100(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      704(R8), Y7
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 104(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 104(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      768(R8), Y7
+	VMOVDQU      768(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 108(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 108(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      576(R8), Y7
+	VMOVDQU      576(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 112(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 112(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      640(R8), Y7
+	VMOVDQU      640(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 116(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 116(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      704(R8), Y7
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 120(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 120(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y7
+	VMOVDQU      768(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 124(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 124(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1361,67 +1367,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      832(R8), Y7
+	VMOVDQU      832(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 144(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 144(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      896(R8), Y7
+	VMOVDQU      896(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 148(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 148(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      960(R8), Y7
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 152(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 152(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 156(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 156(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      832(R8), Y7
+	VMOVDQU      832(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 160(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 160(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      896(R8), Y7
+	VMOVDQU      896(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 164(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 164(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      960(R8), Y7
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 168(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 168(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 172(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 172(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1446,67 +1452,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      1088(R8), Y7
+	VMOVDQU      1088(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 192(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 192(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1152(R8), Y7
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 196(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 196(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1216(R8), Y7
+	VMOVDQU      1216(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 200(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 200(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1280(R8), Y7
+	VMOVDQU      1280(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 204(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 204(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1088(R8), Y7
+	VMOVDQU      1088(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 208(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 208(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1152(R8), Y7
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 212(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1216(R8), Y7
+	VMOVDQU      1216(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 216(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 216(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1280(R8), Y7
+	VMOVDQU      1280(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 220(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 220(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1531,67 +1537,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      1344(R8), Y7
+	VMOVDQU      1344(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 240(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 240(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1408(R8), Y7
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 244(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 244(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1472(R8), Y7
+	VMOVDQU      1472(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 248(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 248(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1536(R8), Y7
+	VMOVDQU      1536(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 252(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 252(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1344(R8), Y7
+	VMOVDQU      1344(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 256(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 256(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1408(R8), Y7
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 260(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      1472(R8), Y7
+	VMOVDQU      1472(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 264(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 264(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1536(R8), Y7
+	VMOVDQU      1536(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 268(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 268(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1616,67 +1622,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      1600(R8), Y7
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 288(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 288(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1664(R8), Y7
+	VMOVDQU      1664(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 292(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 292(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      1728(R8), Y7
+	VMOVDQU      1728(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 296(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 296(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1792(R8), Y7
+	VMOVDQU      1792(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 300(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 300(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1600(R8), Y7
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 304(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 304(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1664(R8), Y7
+	VMOVDQU      1664(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 308(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1728(R8), Y7
+	VMOVDQU      1728(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 312(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 312(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1792(R8), Y7
+	VMOVDQU      1792(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 316(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 316(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1701,67 +1707,69 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      1856(R8), Y7
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 336(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 336(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1920(R8), Y7
+	VMOVDQU      1920(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 340(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 340(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1984(R8), Y7
+	VMOVDQU      1984(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 344(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 344(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      2048(R8), Y7
+	VMOVDQU      2048(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 348(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 348(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1856(R8), Y7
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 352(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 352(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1920(R8), Y7
+	VMOVDQU      1920(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 356(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1984(R8), Y7
+	VMOVDQU      1984(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 360(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 360(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      2048(R8), Y7
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 364(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 364(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       Y7, Y7, Y7
@@ -1775,7 +1783,7 @@ block:
 	VMULPS       Y7, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y1
-	VCVTPH2PS    16(DI), Y4
+	VCVTPH2PS    16(BX), Y4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y5
@@ -1786,67 +1794,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD (R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD (R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 4(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 4(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      224(R8), Y7
+	VMOVDQU      224(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 8(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 8(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      288(R8), Y7
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 12(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 12(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 16(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 16(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 20(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      224(R8), Y7
+	VMOVDQU      224(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 24(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 24(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      288(R8), Y7
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 28(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 28(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       Y7, Y7, Y7
@@ -1870,67 +1878,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      352(R8), Y7
+	VMOVDQU      352(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 48(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 48(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      416(R8), Y7
+	VMOVDQU      416(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 52(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 52(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      480(R8), Y7
+	VMOVDQU      480(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 56(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 56(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      544(R8), Y7
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 60(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 60(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      352(R8), Y7
+	VMOVDQU      352(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 64(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 64(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      416(R8), Y7
+	VMOVDQU      416(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 68(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 68(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      480(R8), Y7
+	VMOVDQU      480(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 72(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 72(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      544(R8), Y7
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 76(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 76(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1955,67 +1963,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      608(R8), Y7
+	VMOVDQU      608(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 96(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 96(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      672(R8), Y7
+	VMOVDQU      672(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 100(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 100(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      736(R8), Y7
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 104(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 104(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 108(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 108(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      608(R8), Y7
+	VMOVDQU      608(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 112(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 112(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      672(R8), Y7
+	VMOVDQU      672(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 116(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 116(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      736(R8), Y7
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 120(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 120(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 124(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 124(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x08, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2040,67 +2048,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	VMOVDQU      864(R8), Y7
+	VMOVDQU      864(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 144(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 144(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      928(R8), Y7
+	VMOVDQU      928(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 148(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 148(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      992(R8), Y7
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 152(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 152(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 156(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 156(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      864(R8), Y7
+	VMOVDQU      864(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 160(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 160(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      928(R8), Y7
+	VMOVDQU      928(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 164(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 164(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      992(R8), Y7
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 168(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 168(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 172(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 172(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x0c, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2125,67 +2133,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      1120(R8), Y7
+	VMOVDQU      1120(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 192(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 192(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1184(R8), Y7
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 196(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 196(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1248(R8), Y7
+	VMOVDQU      1248(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 200(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 200(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1312(R8), Y7
+	VMOVDQU      1312(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 204(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 204(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      1120(R8), Y7
+	VMOVDQU      1120(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 208(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 208(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1184(R8), Y7
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 212(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1248(R8), Y7
+	VMOVDQU      1248(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 216(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 216(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1312(R8), Y7
+	VMOVDQU      1312(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 220(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 220(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x10, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2210,67 +2218,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1376(R8), Y7
+	VMOVDQU      1376(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 240(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 240(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1440(R8), Y7
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 244(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 244(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1504(R8), Y7
+	VMOVDQU      1504(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 248(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 248(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1568(R8), Y7
+	VMOVDQU      1568(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 252(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 252(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1376(R8), Y7
+	VMOVDQU      1376(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 256(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 256(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1440(R8), Y7
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 260(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1504(R8), Y7
+	VMOVDQU      1504(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 264(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 264(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1568(R8), Y7
+	VMOVDQU      1568(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 268(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 268(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x14, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2295,67 +2303,67 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1632(R8), Y7
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 288(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 288(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1696(R8), Y7
+	VMOVDQU      1696(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 292(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 292(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1760(R8), Y7
+	VMOVDQU      1760(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 296(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 296(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1824(R8), Y7
+	VMOVDQU      1824(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 300(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 300(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1632(R8), Y7
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 304(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 304(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1696(R8), Y7
+	VMOVDQU      1696(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 308(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1760(R8), Y7
+	VMOVDQU      1760(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 312(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 312(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1824(R8), Y7
+	VMOVDQU      1824(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 316(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 316(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x18, Y7, Y7
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2380,69 +2388,68 @@ block:
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x03, Y6, Y6
 	VPSUBD       Y7, Y6, Y6
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      1888(R8), Y7
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 336(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 336(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1952(R8), Y7
+	VMOVDQU      1952(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 340(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 340(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      2016(R8), Y7
+	VMOVDQU      2016(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 344(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 344(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      2080(R8), Y7
+	VMOVDQU      2080(SI), Y7
 	VPSLLD       $0x01, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 348(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 348(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      1888(R8), Y7
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 352(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 352(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      1952(R8), Y7
+	VMOVDQU      1952(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 356(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      2016(R8), Y7
+	VMOVDQU      2016(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 360(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 360(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      2080(R8), Y7
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y7
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
 	VPBROADCASTD 364(R9), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	VPBROADCASTD 364(R9)(R10*1), Y8
 	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRLD       $0x1c, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VADDPS       Y7, Y7, Y7
@@ -2457,18 +2464,23 @@ block:
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000840, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

@@ -10,13 +10,13 @@ TEXT ·Gemv_iq3_xxslx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 	VMOVDQU iq3_xxs_magnitudes_avx2<>+0(SB), Y0
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -26,12 +26,12 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y3
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y3
 
 	// sub-block 0, scale 0
-	VMOVDQU      64(R8), Y4
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y4
+	VMOVDQU      64(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -39,8 +39,8 @@ block:
 	VPBROADCASTD (R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      128(R8), Y4
-	VMOVDQU      128(R8), Y6
+	VMOVDQU      128(SI), Y4
+	VMOVDQU      128(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -50,8 +50,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      192(R8), Y5
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y5
+	VMOVDQU      192(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -59,10 +59,10 @@ block:
 	VPBROADCASTD 8(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y5
-	VMOVDQU      256(R8), Y7
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y5
+	VMOVDQU      256(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -73,18 +73,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 16(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -94,20 +94,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      192(R8), Y5
+	VMOVDQU      192(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 24(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y5
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      256(R8), Y7
+	VMOVDQU      256(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -117,7 +117,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
@@ -129,8 +129,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 1, scale 0
-	VMOVDQU      320(R8), Y4
-	VMOVDQU      320(R8), Y5
+	VMOVDQU      320(SI), Y4
+	VMOVDQU      320(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -138,8 +138,8 @@ block:
 	VPBROADCASTD 48(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      384(R8), Y4
-	VMOVDQU      384(R8), Y6
+	VMOVDQU      384(SI), Y4
+	VMOVDQU      384(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -149,8 +149,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      448(R8), Y5
-	VMOVDQU      448(R8), Y6
+	VMOVDQU      448(SI), Y5
+	VMOVDQU      448(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -158,10 +158,10 @@ block:
 	VPBROADCASTD 56(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y5
-	VMOVDQU      512(R8), Y7
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y5
+	VMOVDQU      512(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -172,18 +172,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      320(R8), Y5
+	VMOVDQU      320(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      320(R8), Y6
+	VMOVDQU      320(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 64(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      384(R8), Y7
+	VMOVDQU      384(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -193,20 +193,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      448(R8), Y6
+	VMOVDQU      448(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 72(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y5
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      512(R8), Y7
+	VMOVDQU      512(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -216,7 +216,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -229,8 +229,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 2, scale 0
-	VMOVDQU      576(R8), Y4
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y4
+	VMOVDQU      576(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -238,8 +238,8 @@ block:
 	VPBROADCASTD 96(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      640(R8), Y4
-	VMOVDQU      640(R8), Y6
+	VMOVDQU      640(SI), Y4
+	VMOVDQU      640(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -249,8 +249,10 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      704(R8), Y5
-	VMOVDQU      704(R8), Y6
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y5
+	VMOVDQU      704(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -258,10 +260,8 @@ block:
 	VPBROADCASTD 104(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      768(R8), Y5
-	VMOVDQU      768(R8), Y7
+	VMOVDQU      768(SI), Y5
+	VMOVDQU      768(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -272,18 +272,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      576(R8), Y6
+	VMOVDQU      576(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 112(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      640(R8), Y7
+	VMOVDQU      640(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -293,20 +293,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      704(R8), Y5
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      704(R8), Y6
+	VMOVDQU      704(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 120(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      768(R8), Y7
+	VMOVDQU      768(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -316,7 +316,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -329,8 +329,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 3, scale 0
-	VMOVDQU      832(R8), Y4
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y4
+	VMOVDQU      832(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -338,8 +338,8 @@ block:
 	VPBROADCASTD 144(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      896(R8), Y4
-	VMOVDQU      896(R8), Y6
+	VMOVDQU      896(SI), Y4
+	VMOVDQU      896(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -349,8 +349,10 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      960(R8), Y5
-	VMOVDQU      960(R8), Y6
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y5
+	VMOVDQU      960(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -358,10 +360,8 @@ block:
 	VPBROADCASTD 152(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1024(R8), Y5
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y5
+	VMOVDQU      1024(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -372,18 +372,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      832(R8), Y6
+	VMOVDQU      832(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 160(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      896(R8), Y7
+	VMOVDQU      896(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -393,20 +393,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      960(R8), Y5
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      960(R8), Y6
+	VMOVDQU      960(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 168(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1024(R8), Y7
+	VMOVDQU      1024(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -416,7 +416,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -429,8 +429,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 4, scale 0
-	VMOVDQU      1088(R8), Y4
-	VMOVDQU      1088(R8), Y5
+	VMOVDQU      1088(SI), Y4
+	VMOVDQU      1088(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -438,8 +438,10 @@ block:
 	VPBROADCASTD 192(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      1152(R8), Y4
-	VMOVDQU      1152(R8), Y6
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y4
+	VMOVDQU      1152(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -449,10 +451,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1216(R8), Y5
-	VMOVDQU      1216(R8), Y6
+	VMOVDQU      1216(SI), Y5
+	VMOVDQU      1216(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -460,8 +460,8 @@ block:
 	VPBROADCASTD 200(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1280(R8), Y5
-	VMOVDQU      1280(R8), Y7
+	VMOVDQU      1280(SI), Y5
+	VMOVDQU      1280(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -472,18 +472,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      1088(R8), Y5
+	VMOVDQU      1088(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1088(R8), Y6
+	VMOVDQU      1088(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 208(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1152(R8), Y5
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1152(R8), Y7
+	VMOVDQU      1152(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -493,20 +495,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1216(R8), Y6
+	VMOVDQU      1216(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 216(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1280(R8), Y5
+	VMOVDQU      1280(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1280(R8), Y7
+	VMOVDQU      1280(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -516,7 +516,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -529,8 +529,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 5, scale 0
-	VMOVDQU      1344(R8), Y4
-	VMOVDQU      1344(R8), Y5
+	VMOVDQU      1344(SI), Y4
+	VMOVDQU      1344(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -538,8 +538,10 @@ block:
 	VPBROADCASTD 240(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      1408(R8), Y4
-	VMOVDQU      1408(R8), Y6
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y4
+	VMOVDQU      1408(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -549,10 +551,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1472(R8), Y5
-	VMOVDQU      1472(R8), Y6
+	VMOVDQU      1472(SI), Y5
+	VMOVDQU      1472(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -560,8 +560,8 @@ block:
 	VPBROADCASTD 248(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1536(R8), Y5
-	VMOVDQU      1536(R8), Y7
+	VMOVDQU      1536(SI), Y5
+	VMOVDQU      1536(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -572,18 +572,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      1344(R8), Y5
+	VMOVDQU      1344(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1344(R8), Y6
+	VMOVDQU      1344(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 256(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1408(R8), Y5
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1408(R8), Y7
+	VMOVDQU      1408(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -593,20 +595,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      1472(R8), Y5
+	VMOVDQU      1472(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1472(R8), Y6
+	VMOVDQU      1472(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 264(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1536(R8), Y7
+	VMOVDQU      1536(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -616,7 +616,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -629,8 +629,10 @@ block:
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 6, scale 0
-	VMOVDQU      1600(R8), Y4
-	VMOVDQU      1600(R8), Y5
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y4
+	VMOVDQU      1600(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -638,8 +640,8 @@ block:
 	VPBROADCASTD 288(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      1664(R8), Y4
-	VMOVDQU      1664(R8), Y6
+	VMOVDQU      1664(SI), Y4
+	VMOVDQU      1664(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -649,10 +651,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      1728(R8), Y5
-	VMOVDQU      1728(R8), Y6
+	VMOVDQU      1728(SI), Y5
+	VMOVDQU      1728(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -660,8 +660,8 @@ block:
 	VPBROADCASTD 296(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1792(R8), Y5
-	VMOVDQU      1792(R8), Y7
+	VMOVDQU      1792(SI), Y5
+	VMOVDQU      1792(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -672,18 +672,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      1600(R8), Y5
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1600(R8), Y6
+	VMOVDQU      1600(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 304(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1664(R8), Y5
+	VMOVDQU      1664(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1664(R8), Y7
+	VMOVDQU      1664(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -693,20 +695,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1728(R8), Y5
+	VMOVDQU      1728(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1728(R8), Y6
+	VMOVDQU      1728(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 312(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1792(R8), Y5
+	VMOVDQU      1792(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1792(R8), Y7
+	VMOVDQU      1792(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -716,7 +716,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -729,8 +729,10 @@ block:
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 7, scale 0
-	VMOVDQU      1856(R8), Y4
-	VMOVDQU      1856(R8), Y5
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y4
+	VMOVDQU      1856(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -738,8 +740,8 @@ block:
 	VPBROADCASTD 336(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      1920(R8), Y4
-	VMOVDQU      1920(R8), Y6
+	VMOVDQU      1920(SI), Y4
+	VMOVDQU      1920(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -749,10 +751,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1984(R8), Y5
-	VMOVDQU      1984(R8), Y6
+	VMOVDQU      1984(SI), Y5
+	VMOVDQU      1984(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -760,8 +760,8 @@ block:
 	VPBROADCASTD 344(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      2048(R8), Y5
-	VMOVDQU      2048(R8), Y7
+	VMOVDQU      2048(SI), Y5
+	VMOVDQU      2048(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -772,18 +772,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      1856(R8), Y5
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1856(R8), Y6
+	VMOVDQU      1856(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 352(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1920(R8), Y5
+	VMOVDQU      1920(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1920(R8), Y7
+	VMOVDQU      1920(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -793,20 +795,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1984(R8), Y5
+	VMOVDQU      1984(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1984(R8), Y6
+	VMOVDQU      1984(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 360(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      2048(R8), Y5
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      2048(R8), Y7
+	VMOVDQU      2048(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -816,7 +818,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
@@ -826,11 +828,11 @@ block:
 	VMULPS       Y5, Y3, Y3
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VCVTPH2PS    16(DI), Y3
+	VCVTPH2PS    16(BX), Y3
 
 	// sub-block 0, scale 0
-	VMOVDQU      96(R8), Y4
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y4
+	VMOVDQU      96(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -838,10 +840,8 @@ block:
 	VPBROADCASTD (R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      160(R8), Y4
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      160(SI), Y4
+	VMOVDQU      160(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -851,8 +851,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      224(R8), Y5
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y5
+	VMOVDQU      224(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -860,8 +860,10 @@ block:
 	VPBROADCASTD 8(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      288(R8), Y5
-	VMOVDQU      288(R8), Y7
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y5
+	VMOVDQU      288(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -872,20 +874,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 16(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -895,18 +895,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 24(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      288(R8), Y5
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -916,7 +918,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
@@ -928,8 +930,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y2
 
 	// sub-block 1, scale 0
-	VMOVDQU      352(R8), Y4
-	VMOVDQU      352(R8), Y5
+	VMOVDQU      352(SI), Y4
+	VMOVDQU      352(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -937,10 +939,8 @@ block:
 	VPBROADCASTD 48(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      416(R8), Y4
-	VMOVDQU      416(R8), Y6
+	VMOVDQU      416(SI), Y4
+	VMOVDQU      416(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -950,8 +950,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      480(R8), Y5
-	VMOVDQU      480(R8), Y6
+	VMOVDQU      480(SI), Y5
+	VMOVDQU      480(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -959,8 +959,10 @@ block:
 	VPBROADCASTD 56(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      544(R8), Y5
-	VMOVDQU      544(R8), Y7
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y5
+	VMOVDQU      544(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -971,20 +973,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      352(R8), Y5
+	VMOVDQU      352(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 64(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      416(R8), Y7
+	VMOVDQU      416(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -994,18 +994,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      480(R8), Y6
+	VMOVDQU      480(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 72(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      544(R8), Y5
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      544(R8), Y7
+	VMOVDQU      544(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1015,7 +1017,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1028,8 +1030,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y2
 
 	// sub-block 2, scale 0
-	VMOVDQU      608(R8), Y4
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y4
+	VMOVDQU      608(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1037,10 +1039,8 @@ block:
 	VPBROADCASTD 96(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      672(R8), Y4
-	VMOVDQU      672(R8), Y6
+	VMOVDQU      672(SI), Y4
+	VMOVDQU      672(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1050,8 +1050,10 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      736(R8), Y5
-	VMOVDQU      736(R8), Y6
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y5
+	VMOVDQU      736(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1059,8 +1061,8 @@ block:
 	VPBROADCASTD 104(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      800(R8), Y5
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y5
+	VMOVDQU      800(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1071,20 +1073,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      608(R8), Y6
+	VMOVDQU      608(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 112(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      672(R8), Y7
+	VMOVDQU      672(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1094,18 +1094,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      736(R8), Y5
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      736(R8), Y6
+	VMOVDQU      736(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 120(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      800(R8), Y7
+	VMOVDQU      800(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1115,7 +1117,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1128,8 +1130,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y2
 
 	// sub-block 3, scale 0
-	VMOVDQU      864(R8), Y4
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y4
+	VMOVDQU      864(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1137,10 +1139,8 @@ block:
 	VPBROADCASTD 144(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      928(R8), Y4
-	VMOVDQU      928(R8), Y6
+	VMOVDQU      928(SI), Y4
+	VMOVDQU      928(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1150,8 +1150,10 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      992(R8), Y5
-	VMOVDQU      992(R8), Y6
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y5
+	VMOVDQU      992(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1159,8 +1161,8 @@ block:
 	VPBROADCASTD 152(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1056(R8), Y5
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y5
+	VMOVDQU      1056(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1171,20 +1173,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      864(R8), Y6
+	VMOVDQU      864(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 160(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      928(R8), Y7
+	VMOVDQU      928(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1194,18 +1194,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      992(R8), Y5
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      992(R8), Y6
+	VMOVDQU      992(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 168(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1056(R8), Y7
+	VMOVDQU      1056(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1215,7 +1217,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1228,10 +1230,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y2
 
 	// sub-block 4, scale 0
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      1120(R8), Y4
-	VMOVDQU      1120(R8), Y5
+	VMOVDQU      1120(SI), Y4
+	VMOVDQU      1120(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1239,8 +1239,10 @@ block:
 	VPBROADCASTD 192(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      1184(R8), Y4
-	VMOVDQU      1184(R8), Y6
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y4
+	VMOVDQU      1184(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1250,8 +1252,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1248(R8), Y5
-	VMOVDQU      1248(R8), Y6
+	VMOVDQU      1248(SI), Y5
+	VMOVDQU      1248(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1259,8 +1261,8 @@ block:
 	VPBROADCASTD 200(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1312(R8), Y5
-	VMOVDQU      1312(R8), Y7
+	VMOVDQU      1312(SI), Y5
+	VMOVDQU      1312(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1271,20 +1273,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      1120(R8), Y5
+	VMOVDQU      1120(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1120(R8), Y6
+	VMOVDQU      1120(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 208(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1184(R8), Y5
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1184(R8), Y7
+	VMOVDQU      1184(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1294,18 +1296,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1248(R8), Y6
+	VMOVDQU      1248(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 216(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1312(R8), Y5
+	VMOVDQU      1312(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1312(R8), Y7
+	VMOVDQU      1312(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1315,7 +1317,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1328,10 +1330,8 @@ block:
 	VFMADD231PS  Y6, Y4, Y2
 
 	// sub-block 5, scale 0
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1376(R8), Y4
-	VMOVDQU      1376(R8), Y5
+	VMOVDQU      1376(SI), Y4
+	VMOVDQU      1376(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1339,8 +1339,10 @@ block:
 	VPBROADCASTD 240(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      1440(R8), Y4
-	VMOVDQU      1440(R8), Y6
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y4
+	VMOVDQU      1440(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1350,8 +1352,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1504(R8), Y5
-	VMOVDQU      1504(R8), Y6
+	VMOVDQU      1504(SI), Y5
+	VMOVDQU      1504(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1359,8 +1361,8 @@ block:
 	VPBROADCASTD 248(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1568(R8), Y5
-	VMOVDQU      1568(R8), Y7
+	VMOVDQU      1568(SI), Y5
+	VMOVDQU      1568(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1371,20 +1373,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1376(R8), Y5
+	VMOVDQU      1376(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1376(R8), Y6
+	VMOVDQU      1376(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 256(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1440(R8), Y5
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1440(R8), Y7
+	VMOVDQU      1440(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1394,18 +1396,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      1504(R8), Y5
+	VMOVDQU      1504(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1504(R8), Y6
+	VMOVDQU      1504(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 264(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1568(R8), Y7
+	VMOVDQU      1568(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1415,7 +1417,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1428,10 +1430,10 @@ block:
 	VFMADD231PS  Y6, Y4, Y2
 
 	// sub-block 6, scale 0
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1632(R8), Y4
-	VMOVDQU      1632(R8), Y5
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y4
+	VMOVDQU      1632(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1439,8 +1441,8 @@ block:
 	VPBROADCASTD 288(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      1696(R8), Y4
-	VMOVDQU      1696(R8), Y6
+	VMOVDQU      1696(SI), Y4
+	VMOVDQU      1696(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1450,8 +1452,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1760(R8), Y5
-	VMOVDQU      1760(R8), Y6
+	VMOVDQU      1760(SI), Y5
+	VMOVDQU      1760(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1459,8 +1461,8 @@ block:
 	VPBROADCASTD 296(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1824(R8), Y5
-	VMOVDQU      1824(R8), Y7
+	VMOVDQU      1824(SI), Y5
+	VMOVDQU      1824(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1471,20 +1473,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1632(R8), Y5
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1632(R8), Y6
+	VMOVDQU      1632(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 304(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1696(R8), Y5
+	VMOVDQU      1696(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1696(R8), Y7
+	VMOVDQU      1696(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1494,18 +1496,18 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      1760(R8), Y5
+	VMOVDQU      1760(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1760(R8), Y6
+	VMOVDQU      1760(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 312(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1824(R8), Y5
+	VMOVDQU      1824(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1824(R8), Y7
+	VMOVDQU      1824(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1515,7 +1517,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1528,10 +1530,10 @@ block:
 	VFMADD231PS  Y6, Y4, Y2
 
 	// sub-block 7, scale 0
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      1888(R8), Y4
-	VMOVDQU      1888(R8), Y5
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y4
+	VMOVDQU      1888(SI), Y5
 	VPSLLD       $0x04, Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1539,8 +1541,8 @@ block:
 	VPBROADCASTD 336(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VMOVDQU      1952(R8), Y4
-	VMOVDQU      1952(R8), Y6
+	VMOVDQU      1952(SI), Y4
+	VMOVDQU      1952(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1550,8 +1552,8 @@ block:
 	VPMADDUBSW   Y6, Y4, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      2016(R8), Y5
-	VMOVDQU      2016(R8), Y6
+	VMOVDQU      2016(SI), Y5
+	VMOVDQU      2016(SI), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1559,8 +1561,8 @@ block:
 	VPBROADCASTD 344(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      2080(R8), Y5
-	VMOVDQU      2080(R8), Y7
+	VMOVDQU      2080(SI), Y5
+	VMOVDQU      2080(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
@@ -1571,20 +1573,20 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      1888(R8), Y5
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1888(R8), Y6
+	VMOVDQU      1888(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 352(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VMOVDQU      1952(R8), Y5
+	VMOVDQU      1952(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1952(R8), Y7
+	VMOVDQU      1952(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1594,20 +1596,19 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      2016(R8), Y5
+	VMOVDQU      2016(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      2016(R8), Y6
+	VMOVDQU      2016(SI), Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 360(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      2080(R8), Y5
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      2080(R8), Y7
+	VMOVDQU      2080(SI), Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
@@ -1617,7 +1618,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
@@ -1628,16 +1629,21 @@ block:
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000840, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1805,13 +1811,13 @@ TEXT ·Gemv_iq3_xxslx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 	VMOVDQU iq3_xxs_magnitudes_avx2<>+0(SB), Y0
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1823,12 +1829,12 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      64(R8), Y8
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y8
+	VMOVDQU      64(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1839,8 +1845,8 @@ block:
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      128(R8), Y8
-	VMOVDQU      128(R8), Y9
+	VMOVDQU      128(SI), Y8
+	VMOVDQU      128(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1855,8 +1861,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      192(R8), Y8
-	VMOVDQU      192(R8), Y9
+	VMOVDQU      192(SI), Y8
+	VMOVDQU      192(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1867,10 +1873,10 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y8
-	VMOVDQU      256(R8), Y11
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y8
+	VMOVDQU      256(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1887,9 +1893,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      64(R8), Y9
+	VMOVDQU      64(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1899,9 +1905,9 @@ block:
 	VPBROADCASTD 16(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      128(R8), Y8
+	VMOVDQU      128(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      128(R8), Y11
+	VMOVDQU      128(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1917,9 +1923,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      192(R8), Y8
+	VMOVDQU      192(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      192(R8), Y9
+	VMOVDQU      192(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1929,11 +1935,11 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y8
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      256(R8), Y11
+	VMOVDQU      256(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1949,7 +1955,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y8, Y8
@@ -1965,8 +1971,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 1, scale 0
-	VMOVDQU      320(R8), Y8
-	VMOVDQU      320(R8), Y7
+	VMOVDQU      320(SI), Y8
+	VMOVDQU      320(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1977,8 +1983,8 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      384(R8), Y8
-	VMOVDQU      384(R8), Y9
+	VMOVDQU      384(SI), Y8
+	VMOVDQU      384(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -1993,8 +1999,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      448(R8), Y8
-	VMOVDQU      448(R8), Y9
+	VMOVDQU      448(SI), Y8
+	VMOVDQU      448(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2005,10 +2011,10 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y8
-	VMOVDQU      512(R8), Y11
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y8
+	VMOVDQU      512(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2025,9 +2031,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      320(R8), Y9
+	VMOVDQU      320(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2037,9 +2043,9 @@ block:
 	VPBROADCASTD 64(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      384(R8), Y11
+	VMOVDQU      384(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2055,9 +2061,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      448(R8), Y8
+	VMOVDQU      448(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      448(R8), Y9
+	VMOVDQU      448(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2067,11 +2073,11 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y8
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      512(R8), Y11
+	VMOVDQU      512(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2087,7 +2093,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2104,8 +2110,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 2, scale 0
-	VMOVDQU      576(R8), Y8
-	VMOVDQU      576(R8), Y7
+	VMOVDQU      576(SI), Y8
+	VMOVDQU      576(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2116,8 +2122,8 @@ block:
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      640(R8), Y8
-	VMOVDQU      640(R8), Y9
+	VMOVDQU      640(SI), Y8
+	VMOVDQU      640(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2132,8 +2138,10 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      704(R8), Y8
-	VMOVDQU      704(R8), Y9
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y8
+	VMOVDQU      704(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2144,10 +2152,8 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      768(R8), Y8
-	VMOVDQU      768(R8), Y11
+	VMOVDQU      768(SI), Y8
+	VMOVDQU      768(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2164,9 +2170,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      576(R8), Y8
+	VMOVDQU      576(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      576(R8), Y9
+	VMOVDQU      576(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2176,9 +2182,9 @@ block:
 	VPBROADCASTD 112(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      640(R8), Y11
+	VMOVDQU      640(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2194,9 +2200,11 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      704(R8), Y8
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      704(R8), Y9
+	VMOVDQU      704(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2206,11 +2214,9 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      768(R8), Y11
+	VMOVDQU      768(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2226,7 +2232,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x08, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2243,8 +2249,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 3, scale 0
-	VMOVDQU      832(R8), Y8
-	VMOVDQU      832(R8), Y7
+	VMOVDQU      832(SI), Y8
+	VMOVDQU      832(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2255,8 +2261,8 @@ block:
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      896(R8), Y8
-	VMOVDQU      896(R8), Y9
+	VMOVDQU      896(SI), Y8
+	VMOVDQU      896(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2271,8 +2277,10 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      960(R8), Y8
-	VMOVDQU      960(R8), Y9
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y8
+	VMOVDQU      960(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2283,10 +2291,8 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1024(R8), Y8
-	VMOVDQU      1024(R8), Y11
+	VMOVDQU      1024(SI), Y8
+	VMOVDQU      1024(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2303,9 +2309,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      832(R8), Y8
+	VMOVDQU      832(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      832(R8), Y9
+	VMOVDQU      832(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2315,9 +2321,9 @@ block:
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      896(R8), Y11
+	VMOVDQU      896(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2333,9 +2339,11 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      960(R8), Y8
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      960(R8), Y9
+	VMOVDQU      960(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2345,11 +2353,9 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1024(R8), Y11
+	VMOVDQU      1024(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2365,7 +2371,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x0c, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2382,8 +2388,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 4, scale 0
-	VMOVDQU      1088(R8), Y8
-	VMOVDQU      1088(R8), Y7
+	VMOVDQU      1088(SI), Y8
+	VMOVDQU      1088(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2394,8 +2400,10 @@ block:
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      1152(R8), Y8
-	VMOVDQU      1152(R8), Y9
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y8
+	VMOVDQU      1152(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2410,10 +2418,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1216(R8), Y8
-	VMOVDQU      1216(R8), Y9
+	VMOVDQU      1216(SI), Y8
+	VMOVDQU      1216(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2424,8 +2430,8 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1280(R8), Y8
-	VMOVDQU      1280(R8), Y11
+	VMOVDQU      1280(SI), Y8
+	VMOVDQU      1280(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2442,9 +2448,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      1088(R8), Y8
+	VMOVDQU      1088(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1088(R8), Y9
+	VMOVDQU      1088(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2454,9 +2460,11 @@ block:
 	VPBROADCASTD 208(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1152(R8), Y8
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1152(R8), Y11
+	VMOVDQU      1152(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2472,11 +2480,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1216(R8), Y8
+	VMOVDQU      1216(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1216(R8), Y9
+	VMOVDQU      1216(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2486,9 +2492,9 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1280(R8), Y8
+	VMOVDQU      1280(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1280(R8), Y11
+	VMOVDQU      1280(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2504,7 +2510,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x10, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2521,8 +2527,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 5, scale 0
-	VMOVDQU      1344(R8), Y8
-	VMOVDQU      1344(R8), Y7
+	VMOVDQU      1344(SI), Y8
+	VMOVDQU      1344(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2533,8 +2539,10 @@ block:
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      1408(R8), Y8
-	VMOVDQU      1408(R8), Y9
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y8
+	VMOVDQU      1408(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2549,10 +2557,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1472(R8), Y8
-	VMOVDQU      1472(R8), Y9
+	VMOVDQU      1472(SI), Y8
+	VMOVDQU      1472(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2563,8 +2569,8 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1536(R8), Y8
-	VMOVDQU      1536(R8), Y11
+	VMOVDQU      1536(SI), Y8
+	VMOVDQU      1536(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2581,9 +2587,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      1344(R8), Y8
+	VMOVDQU      1344(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1344(R8), Y9
+	VMOVDQU      1344(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2593,9 +2599,11 @@ block:
 	VPBROADCASTD 256(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1408(R8), Y8
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1408(R8), Y11
+	VMOVDQU      1408(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2611,11 +2619,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      1472(R8), Y8
+	VMOVDQU      1472(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1472(R8), Y9
+	VMOVDQU      1472(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2625,9 +2631,9 @@ block:
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1536(R8), Y8
+	VMOVDQU      1536(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1536(R8), Y11
+	VMOVDQU      1536(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2643,7 +2649,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x14, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2660,8 +2666,10 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 6, scale 0
-	VMOVDQU      1600(R8), Y8
-	VMOVDQU      1600(R8), Y7
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y8
+	VMOVDQU      1600(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2672,8 +2680,8 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      1664(R8), Y8
-	VMOVDQU      1664(R8), Y9
+	VMOVDQU      1664(SI), Y8
+	VMOVDQU      1664(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2688,10 +2696,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      1728(R8), Y8
-	VMOVDQU      1728(R8), Y9
+	VMOVDQU      1728(SI), Y8
+	VMOVDQU      1728(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2702,8 +2708,8 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1792(R8), Y8
-	VMOVDQU      1792(R8), Y11
+	VMOVDQU      1792(SI), Y8
+	VMOVDQU      1792(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2720,9 +2726,11 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      1600(R8), Y8
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1600(R8), Y9
+	VMOVDQU      1600(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2732,9 +2740,9 @@ block:
 	VPBROADCASTD 304(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1664(R8), Y8
+	VMOVDQU      1664(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1664(R8), Y11
+	VMOVDQU      1664(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2750,11 +2758,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1728(R8), Y8
+	VMOVDQU      1728(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1728(R8), Y9
+	VMOVDQU      1728(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2764,9 +2770,9 @@ block:
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1792(R8), Y8
+	VMOVDQU      1792(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1792(R8), Y11
+	VMOVDQU      1792(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2782,7 +2788,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x18, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2799,8 +2805,10 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 7, scale 0
-	VMOVDQU      1856(R8), Y8
-	VMOVDQU      1856(R8), Y7
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y8
+	VMOVDQU      1856(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2811,8 +2819,8 @@ block:
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      1920(R8), Y8
-	VMOVDQU      1920(R8), Y9
+	VMOVDQU      1920(SI), Y8
+	VMOVDQU      1920(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2827,10 +2835,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1984(R8), Y8
-	VMOVDQU      1984(R8), Y9
+	VMOVDQU      1984(SI), Y8
+	VMOVDQU      1984(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2841,8 +2847,8 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      2048(R8), Y8
-	VMOVDQU      2048(R8), Y11
+	VMOVDQU      2048(SI), Y8
+	VMOVDQU      2048(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2859,9 +2865,11 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      1856(R8), Y8
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1856(R8), Y9
+	VMOVDQU      1856(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2871,9 +2879,9 @@ block:
 	VPBROADCASTD 352(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1920(R8), Y8
+	VMOVDQU      1920(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1920(R8), Y11
+	VMOVDQU      1920(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2889,11 +2897,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1984(R8), Y8
+	VMOVDQU      1984(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1984(R8), Y9
+	VMOVDQU      1984(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2903,9 +2909,11 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      2048(R8), Y8
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      2048(R8), Y11
+	VMOVDQU      2048(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2921,7 +2929,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x1c, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y8, Y8
@@ -2935,11 +2943,11 @@ block:
 	VMULPS       Y8, Y5, Y5
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y5, Y7, Y2
-	VCVTPH2PS    16(DI), Y5
+	VCVTPH2PS    16(BX), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      96(R8), Y8
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y8
+	VMOVDQU      96(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2950,10 +2958,8 @@ block:
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      160(R8), Y8
-	VMOVDQU      160(R8), Y9
+	VMOVDQU      160(SI), Y8
+	VMOVDQU      160(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2968,8 +2974,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      224(R8), Y8
-	VMOVDQU      224(R8), Y9
+	VMOVDQU      224(SI), Y8
+	VMOVDQU      224(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2980,8 +2986,10 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      288(R8), Y8
-	VMOVDQU      288(R8), Y11
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y8
+	VMOVDQU      288(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -2998,9 +3006,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      96(R8), Y9
+	VMOVDQU      96(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3010,11 +3018,9 @@ block:
 	VPBROADCASTD 16(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      160(R8), Y8
+	VMOVDQU      160(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      160(R8), Y11
+	VMOVDQU      160(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3030,9 +3036,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      224(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      224(R8), Y9
+	VMOVDQU      224(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3042,9 +3048,11 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      288(R8), Y8
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      288(R8), Y11
+	VMOVDQU      288(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3060,7 +3068,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y8, Y8
@@ -3076,8 +3084,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 1, scale 0
-	VMOVDQU      352(R8), Y8
-	VMOVDQU      352(R8), Y7
+	VMOVDQU      352(SI), Y8
+	VMOVDQU      352(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3088,10 +3096,8 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      416(R8), Y8
-	VMOVDQU      416(R8), Y9
+	VMOVDQU      416(SI), Y8
+	VMOVDQU      416(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3106,8 +3112,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      480(R8), Y8
-	VMOVDQU      480(R8), Y9
+	VMOVDQU      480(SI), Y8
+	VMOVDQU      480(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3118,8 +3124,10 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      544(R8), Y8
-	VMOVDQU      544(R8), Y11
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y8
+	VMOVDQU      544(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3136,9 +3144,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      352(R8), Y9
+	VMOVDQU      352(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3148,11 +3156,9 @@ block:
 	VPBROADCASTD 64(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      416(R8), Y11
+	VMOVDQU      416(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3168,9 +3174,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      480(R8), Y8
+	VMOVDQU      480(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      480(R8), Y9
+	VMOVDQU      480(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3180,9 +3186,11 @@ block:
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      544(R8), Y8
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      544(R8), Y11
+	VMOVDQU      544(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3198,7 +3206,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3215,8 +3223,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 2, scale 0
-	VMOVDQU      608(R8), Y8
-	VMOVDQU      608(R8), Y7
+	VMOVDQU      608(SI), Y8
+	VMOVDQU      608(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3227,10 +3235,8 @@ block:
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      672(R8), Y8
-	VMOVDQU      672(R8), Y9
+	VMOVDQU      672(SI), Y8
+	VMOVDQU      672(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3245,8 +3251,10 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      736(R8), Y8
-	VMOVDQU      736(R8), Y9
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y8
+	VMOVDQU      736(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3257,8 +3265,8 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      800(R8), Y8
-	VMOVDQU      800(R8), Y11
+	VMOVDQU      800(SI), Y8
+	VMOVDQU      800(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3275,9 +3283,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      608(R8), Y8
+	VMOVDQU      608(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      608(R8), Y9
+	VMOVDQU      608(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3287,11 +3295,9 @@ block:
 	VPBROADCASTD 112(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      672(R8), Y11
+	VMOVDQU      672(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3307,9 +3313,11 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      736(R8), Y8
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      736(R8), Y9
+	VMOVDQU      736(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3319,9 +3327,9 @@ block:
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      800(R8), Y11
+	VMOVDQU      800(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3337,7 +3345,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x08, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3354,8 +3362,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 3, scale 0
-	VMOVDQU      864(R8), Y8
-	VMOVDQU      864(R8), Y7
+	VMOVDQU      864(SI), Y8
+	VMOVDQU      864(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3366,10 +3374,8 @@ block:
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      928(R8), Y8
-	VMOVDQU      928(R8), Y9
+	VMOVDQU      928(SI), Y8
+	VMOVDQU      928(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3384,8 +3390,10 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      992(R8), Y8
-	VMOVDQU      992(R8), Y9
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y8
+	VMOVDQU      992(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3396,8 +3404,8 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1056(R8), Y8
-	VMOVDQU      1056(R8), Y11
+	VMOVDQU      1056(SI), Y8
+	VMOVDQU      1056(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3414,9 +3422,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      864(R8), Y8
+	VMOVDQU      864(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      864(R8), Y9
+	VMOVDQU      864(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3426,11 +3434,9 @@ block:
 	VPBROADCASTD 160(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      928(R8), Y11
+	VMOVDQU      928(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3446,9 +3452,11 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      992(R8), Y8
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      992(R8), Y9
+	VMOVDQU      992(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3458,9 +3466,9 @@ block:
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1056(R8), Y11
+	VMOVDQU      1056(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3476,7 +3484,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x0c, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3493,10 +3501,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 4, scale 0
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      1120(R8), Y8
-	VMOVDQU      1120(R8), Y7
+	VMOVDQU      1120(SI), Y8
+	VMOVDQU      1120(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3507,8 +3513,10 @@ block:
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      1184(R8), Y8
-	VMOVDQU      1184(R8), Y9
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y8
+	VMOVDQU      1184(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3523,8 +3531,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      1248(R8), Y8
-	VMOVDQU      1248(R8), Y9
+	VMOVDQU      1248(SI), Y8
+	VMOVDQU      1248(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3535,8 +3543,8 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1312(R8), Y8
-	VMOVDQU      1312(R8), Y11
+	VMOVDQU      1312(SI), Y8
+	VMOVDQU      1312(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3553,11 +3561,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      1120(R8), Y8
+	VMOVDQU      1120(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1120(R8), Y9
+	VMOVDQU      1120(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3567,9 +3573,11 @@ block:
 	VPBROADCASTD 208(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1184(R8), Y8
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1184(R8), Y11
+	VMOVDQU      1184(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3585,9 +3593,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      1248(R8), Y8
+	VMOVDQU      1248(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1248(R8), Y9
+	VMOVDQU      1248(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3597,9 +3605,9 @@ block:
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1312(R8), Y8
+	VMOVDQU      1312(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1312(R8), Y11
+	VMOVDQU      1312(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3615,7 +3623,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x10, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3632,10 +3640,8 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 5, scale 0
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1376(R8), Y8
-	VMOVDQU      1376(R8), Y7
+	VMOVDQU      1376(SI), Y8
+	VMOVDQU      1376(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3646,8 +3652,10 @@ block:
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      1440(R8), Y8
-	VMOVDQU      1440(R8), Y9
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y8
+	VMOVDQU      1440(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3662,8 +3670,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      1504(R8), Y8
-	VMOVDQU      1504(R8), Y9
+	VMOVDQU      1504(SI), Y8
+	VMOVDQU      1504(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3674,8 +3682,8 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1568(R8), Y8
-	VMOVDQU      1568(R8), Y11
+	VMOVDQU      1568(SI), Y8
+	VMOVDQU      1568(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3692,11 +3700,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1376(R8), Y8
+	VMOVDQU      1376(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1376(R8), Y9
+	VMOVDQU      1376(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3706,9 +3712,11 @@ block:
 	VPBROADCASTD 256(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1440(R8), Y8
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1440(R8), Y11
+	VMOVDQU      1440(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3724,9 +3732,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      1504(R8), Y8
+	VMOVDQU      1504(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1504(R8), Y9
+	VMOVDQU      1504(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3736,9 +3744,9 @@ block:
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1568(R8), Y8
+	VMOVDQU      1568(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1568(R8), Y11
+	VMOVDQU      1568(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3754,7 +3762,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x14, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3771,10 +3779,10 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 6, scale 0
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1632(R8), Y8
-	VMOVDQU      1632(R8), Y7
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y8
+	VMOVDQU      1632(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3785,8 +3793,8 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      1696(R8), Y8
-	VMOVDQU      1696(R8), Y9
+	VMOVDQU      1696(SI), Y8
+	VMOVDQU      1696(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3801,8 +3809,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      1760(R8), Y8
-	VMOVDQU      1760(R8), Y9
+	VMOVDQU      1760(SI), Y8
+	VMOVDQU      1760(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3813,8 +3821,8 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1824(R8), Y8
-	VMOVDQU      1824(R8), Y11
+	VMOVDQU      1824(SI), Y8
+	VMOVDQU      1824(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3831,11 +3839,11 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1632(R8), Y8
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1632(R8), Y9
+	VMOVDQU      1632(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3845,9 +3853,9 @@ block:
 	VPBROADCASTD 304(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1696(R8), Y8
+	VMOVDQU      1696(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1696(R8), Y11
+	VMOVDQU      1696(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3863,9 +3871,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      1760(R8), Y8
+	VMOVDQU      1760(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1760(R8), Y9
+	VMOVDQU      1760(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3875,9 +3883,9 @@ block:
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1824(R8), Y8
+	VMOVDQU      1824(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1824(R8), Y11
+	VMOVDQU      1824(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3893,7 +3901,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x18, Y8, Y8
 	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -3910,10 +3918,10 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 7, scale 0
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      1888(R8), Y8
-	VMOVDQU      1888(R8), Y7
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y8
+	VMOVDQU      1888(SI), Y7
 	VPSLLD       $0x04, Y7, Y7
 	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3924,8 +3932,8 @@ block:
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y8, Y7
-	VMOVDQU      1952(R8), Y8
-	VMOVDQU      1952(R8), Y9
+	VMOVDQU      1952(SI), Y8
+	VMOVDQU      1952(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3940,8 +3948,8 @@ block:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VMOVDQU      2016(R8), Y8
-	VMOVDQU      2016(R8), Y9
+	VMOVDQU      2016(SI), Y8
+	VMOVDQU      2016(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3952,8 +3960,8 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      2080(R8), Y8
-	VMOVDQU      2080(R8), Y11
+	VMOVDQU      2080(SI), Y8
+	VMOVDQU      2080(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -3970,11 +3978,11 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      1888(R8), Y8
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1888(R8), Y9
+	VMOVDQU      1888(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -3984,9 +3992,9 @@ block:
 	VPBROADCASTD 352(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VMOVDQU      1952(R8), Y8
+	VMOVDQU      1952(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1952(R8), Y11
+	VMOVDQU      1952(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -4002,9 +4010,9 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      2016(R8), Y8
+	VMOVDQU      2016(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      2016(R8), Y9
+	VMOVDQU      2016(SI), Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -4014,11 +4022,10 @@ block:
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      2080(R8), Y8
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      2080(R8), Y11
+	VMOVDQU      2080(SI), Y11
 	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -4034,7 +4041,7 @@ block:
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x1c, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avx2_3f000000<>+0(SB), Y8, Y8
@@ -4049,18 +4056,23 @@ block:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y5, Y7, Y4
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000840, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, (CX)(DI*1)
+	VMOVUPS      Y2, (CX)(BX*1)
 	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      Y4, 32(CX)(DI*1)
+	VMOVUPS      Y4, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

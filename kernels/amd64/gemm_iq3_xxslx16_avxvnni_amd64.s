@@ -10,13 +10,13 @@ TEXT ·Gemv_iq3_xxslx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 	VMOVDQU iq3_xxs_nibbles_avxvnni<>+0(SB), Y0
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -26,60 +26,60 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R11
-	PREFETCHT1 (DI)(R11*1)
-	VCVTPH2PS  (DI), Y3
+	PREFETCHT1 (BX)(R11*1)
+	VCVTPH2PS  (BX), Y3
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y4
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD (R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 4(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      192(R8), Y5
+	VMOVDQU      192(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 8(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y5
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 12(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 16(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 20(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      192(R8), Y5
+	VMOVDQU      192(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 24(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y5
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 28(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -92,55 +92,55 @@ block:
 
 	// sub-block 1, scale 0
 	VPBROADCASTD 88(R9), Y4
-	VMOVDQU      320(R8), Y5
+	VMOVDQU      320(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 48(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 52(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 56(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y5
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 60(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      320(R8), Y5
+	VMOVDQU      320(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 64(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 68(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      448(R8), Y5
+	VMOVDQU      448(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 72(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y5
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 76(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -154,55 +154,55 @@ block:
 
 	// sub-block 2, scale 0
 	VPBROADCASTD 136(R9), Y4
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 96(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 100(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      704(R8), Y5
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 104(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 108(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      576(R8), Y5
+	VMOVDQU      576(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 112(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 116(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      704(R8), Y5
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 120(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y5
+	VMOVDQU      768(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 124(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -216,55 +216,55 @@ block:
 
 	// sub-block 3, scale 0
 	VPBROADCASTD 184(R9), Y4
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 144(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 148(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      960(R8), Y5
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 152(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 156(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      832(R8), Y5
+	VMOVDQU      832(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 160(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 164(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      960(R8), Y5
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 168(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y5
+	VMOVDQU      1024(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 172(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -278,55 +278,55 @@ block:
 
 	// sub-block 4, scale 0
 	VPBROADCASTD 232(R9), Y4
-	VMOVDQU      1088(R8), Y5
+	VMOVDQU      1088(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 192(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1152(R8), Y5
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 196(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 200(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1280(R8), Y5
+	VMOVDQU      1280(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 204(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1088(R8), Y5
+	VMOVDQU      1088(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 208(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1152(R8), Y5
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 212(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1216(R8), Y5
+	VMOVDQU      1216(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 216(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1280(R8), Y5
+	VMOVDQU      1280(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 220(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -340,55 +340,55 @@ block:
 
 	// sub-block 5, scale 0
 	VPBROADCASTD 280(R9), Y4
-	VMOVDQU      1344(R8), Y5
+	VMOVDQU      1344(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 240(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1408(R8), Y5
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 244(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1472(R8), Y5
+	VMOVDQU      1472(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 248(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 252(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1344(R8), Y5
+	VMOVDQU      1344(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 256(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1408(R8), Y5
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 260(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      1472(R8), Y5
+	VMOVDQU      1472(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 264(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1536(R8), Y5
+	VMOVDQU      1536(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 268(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -402,55 +402,55 @@ block:
 
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y4
-	VMOVDQU      1600(R8), Y5
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 288(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1664(R8), Y5
+	VMOVDQU      1664(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 292(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      1728(R8), Y5
+	VMOVDQU      1728(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 296(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1792(R8), Y5
+	VMOVDQU      1792(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 300(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1600(R8), Y5
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 304(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1664(R8), Y5
+	VMOVDQU      1664(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 308(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1728(R8), Y5
+	VMOVDQU      1728(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 312(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1792(R8), Y5
+	VMOVDQU      1792(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 316(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -464,55 +464,57 @@ block:
 
 	// sub-block 7, scale 0
 	VPBROADCASTD 376(R9), Y4
-	VMOVDQU      1856(R8), Y5
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 336(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1920(R8), Y5
+	VMOVDQU      1920(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 340(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1984(R8), Y5
+	VMOVDQU      1984(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 344(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      2048(R8), Y5
+	VMOVDQU      2048(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 348(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1856(R8), Y5
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 352(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1920(R8), Y5
+	VMOVDQU      1920(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 356(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1984(R8), Y5
+	VMOVDQU      1984(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 360(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      2048(R8), Y5
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 364(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -522,59 +524,59 @@ block:
 	VMULPS       Y5, Y3, Y3
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VCVTPH2PS    16(DI), Y3
+	VCVTPH2PS    16(BX), Y3
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y4
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD (R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 4(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 8(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      288(R8), Y5
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 12(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 16(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 20(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 24(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      288(R8), Y5
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 28(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -587,55 +589,55 @@ block:
 
 	// sub-block 1, scale 0
 	VPBROADCASTD 88(R9), Y4
-	VMOVDQU      352(R8), Y5
+	VMOVDQU      352(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 48(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 52(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 56(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      544(R8), Y5
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 60(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      352(R8), Y5
+	VMOVDQU      352(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 64(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 68(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 72(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      544(R8), Y5
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 76(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -649,55 +651,55 @@ block:
 
 	// sub-block 2, scale 0
 	VPBROADCASTD 136(R9), Y4
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 96(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 100(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      736(R8), Y5
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 104(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 108(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      608(R8), Y5
+	VMOVDQU      608(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 112(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 116(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      736(R8), Y5
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 120(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      800(R8), Y5
+	VMOVDQU      800(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 124(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x08, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -711,55 +713,55 @@ block:
 
 	// sub-block 3, scale 0
 	VPBROADCASTD 184(R9), Y4
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 144(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 148(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      992(R8), Y5
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 152(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 156(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      864(R8), Y5
+	VMOVDQU      864(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 160(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 164(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      992(R8), Y5
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 168(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1056(R8), Y5
+	VMOVDQU      1056(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 172(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -773,55 +775,55 @@ block:
 
 	// sub-block 4, scale 0
 	VPBROADCASTD 232(R9), Y4
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      1120(R8), Y5
+	VMOVDQU      1120(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 192(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1184(R8), Y5
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 196(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 200(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1312(R8), Y5
+	VMOVDQU      1312(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 204(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      1120(R8), Y5
+	VMOVDQU      1120(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 208(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1184(R8), Y5
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 212(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1248(R8), Y5
+	VMOVDQU      1248(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 216(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1312(R8), Y5
+	VMOVDQU      1312(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 220(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x10, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -835,55 +837,55 @@ block:
 
 	// sub-block 5, scale 0
 	VPBROADCASTD 280(R9), Y4
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1376(R8), Y5
+	VMOVDQU      1376(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 240(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1440(R8), Y5
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 244(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1504(R8), Y5
+	VMOVDQU      1504(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 248(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 252(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1376(R8), Y5
+	VMOVDQU      1376(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 256(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1440(R8), Y5
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 260(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1504(R8), Y5
+	VMOVDQU      1504(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 264(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1568(R8), Y5
+	VMOVDQU      1568(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 268(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x14, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -897,55 +899,55 @@ block:
 
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y4
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1632(R8), Y5
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 288(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1696(R8), Y5
+	VMOVDQU      1696(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 292(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1760(R8), Y5
+	VMOVDQU      1760(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 296(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1824(R8), Y5
+	VMOVDQU      1824(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 300(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1632(R8), Y5
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 304(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1696(R8), Y5
+	VMOVDQU      1696(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 308(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1760(R8), Y5
+	VMOVDQU      1760(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 312(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1824(R8), Y5
+	VMOVDQU      1824(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 316(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x18, Y5, Y5
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -959,57 +961,56 @@ block:
 
 	// sub-block 7, scale 0
 	VPBROADCASTD 376(R9), Y4
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      1888(R8), Y5
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 336(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1952(R8), Y5
+	VMOVDQU      1952(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 340(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      2016(R8), Y5
+	VMOVDQU      2016(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 344(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      2080(R8), Y5
+	VMOVDQU      2080(SI), Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 348(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      1888(R8), Y5
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 352(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      1952(R8), Y5
+	VMOVDQU      1952(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 356(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      2016(R8), Y5
+	VMOVDQU      2016(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 360(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      2080(R8), Y5
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
 	VPBROADCASTD 364(R9), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
@@ -1020,16 +1021,21 @@ block:
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000840, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1227,13 +1233,13 @@ TEXT ·Gemv_iq3_xxslx16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 	VMOVDQU iq3_xxs_nibbles_avxvnni<>+0(SB), Y0
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1245,43 +1251,43 @@ tile:
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
 	MOVQ       16(AX), R12
-	PREFETCHT1 (DI)(R12*1)
-	VCVTPH2PS  (DI), Y5
+	PREFETCHT1 (BX)(R12*1)
+	VCVTPH2PS  (BX), Y5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y6
 	VPBROADCASTD 40(R9)(R10*1), Y7
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD (R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD (R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      128(R8), Y8
+	VMOVDQU      128(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 4(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      192(R8), Y8
+	VMOVDQU      192(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 8(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 8(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y8
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 12(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 12(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      64(R8), Y8
+	VMOVDQU      64(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1289,7 +1295,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      128(R8), Y8
+	VMOVDQU      128(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1297,7 +1303,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 20(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      192(R8), Y8
+	VMOVDQU      192(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1305,9 +1311,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      256(R8), Y8
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1315,7 +1321,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 28(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
@@ -1333,37 +1339,37 @@ block:
 	// sub-block 1, scale 0
 	VPBROADCASTD 88(R9), Y6
 	VPBROADCASTD 88(R9)(R10*1), Y7
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 48(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 52(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 52(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      448(R8), Y8
+	VMOVDQU      448(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 56(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 56(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      512(R8), Y8
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 60(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      320(R8), Y8
+	VMOVDQU      320(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1371,7 +1377,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1379,7 +1385,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      448(R8), Y8
+	VMOVDQU      448(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1387,9 +1393,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 72(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      512(R8), Y8
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1397,7 +1403,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 76(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -1416,37 +1422,37 @@ block:
 	// sub-block 2, scale 0
 	VPBROADCASTD 136(R9), Y6
 	VPBROADCASTD 136(R9)(R10*1), Y7
-	VMOVDQU      576(R8), Y8
+	VMOVDQU      576(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 96(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 100(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 100(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      704(R8), Y8
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 104(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 108(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      576(R8), Y8
+	VMOVDQU      576(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1454,7 +1460,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 112(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1462,7 +1468,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 116(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      704(R8), Y8
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1470,9 +1478,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 120(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1480,7 +1486,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 124(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x08, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -1499,37 +1505,37 @@ block:
 	// sub-block 3, scale 0
 	VPBROADCASTD 184(R9), Y6
 	VPBROADCASTD 184(R9)(R10*1), Y7
-	VMOVDQU      832(R8), Y8
+	VMOVDQU      832(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 144(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 148(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 148(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      960(R8), Y8
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 152(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 152(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 156(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      832(R8), Y8
+	VMOVDQU      832(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1537,7 +1543,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1545,7 +1551,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 164(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      960(R8), Y8
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1553,9 +1561,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 168(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1563,7 +1569,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 172(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x0c, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -1582,37 +1588,37 @@ block:
 	// sub-block 4, scale 0
 	VPBROADCASTD 232(R9), Y6
 	VPBROADCASTD 232(R9)(R10*1), Y7
-	VMOVDQU      1088(R8), Y8
+	VMOVDQU      1088(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 192(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1152(R8), Y8
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 196(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1216(R8), Y8
+	VMOVDQU      1216(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 200(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 200(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1280(R8), Y8
+	VMOVDQU      1280(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 204(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 204(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1088(R8), Y8
+	VMOVDQU      1088(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1620,7 +1626,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 208(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1152(R8), Y8
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1628,9 +1636,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 212(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1216(R8), Y8
+	VMOVDQU      1216(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1638,7 +1644,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1280(R8), Y8
+	VMOVDQU      1280(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1646,7 +1652,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 220(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x10, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -1665,37 +1671,37 @@ block:
 	// sub-block 5, scale 0
 	VPBROADCASTD 280(R9), Y6
 	VPBROADCASTD 280(R9)(R10*1), Y7
-	VMOVDQU      1344(R8), Y8
+	VMOVDQU      1344(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 240(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1408(R8), Y8
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 244(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 244(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1472(R8), Y8
+	VMOVDQU      1472(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 248(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 248(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1536(R8), Y8
+	VMOVDQU      1536(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 252(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 252(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1344(R8), Y8
+	VMOVDQU      1344(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1703,7 +1709,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 256(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1408(R8), Y8
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1711,9 +1719,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 260(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      1472(R8), Y8
+	VMOVDQU      1472(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1721,7 +1727,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 264(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1536(R8), Y8
+	VMOVDQU      1536(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1729,7 +1735,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 268(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x14, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -1748,37 +1754,39 @@ block:
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y6
 	VPBROADCASTD 328(R9)(R10*1), Y7
-	VMOVDQU      1600(R8), Y8
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 288(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1664(R8), Y8
+	VMOVDQU      1664(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 292(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 292(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      1728(R8), Y8
+	VMOVDQU      1728(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 296(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 296(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1792(R8), Y8
+	VMOVDQU      1792(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 300(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 300(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1600(R8), Y8
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1786,7 +1794,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 304(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1664(R8), Y8
+	VMOVDQU      1664(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1794,9 +1802,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1728(R8), Y8
+	VMOVDQU      1728(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1804,7 +1810,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 312(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1792(R8), Y8
+	VMOVDQU      1792(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1812,7 +1818,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 316(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x18, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -1831,37 +1837,39 @@ block:
 	// sub-block 7, scale 0
 	VPBROADCASTD 376(R9), Y6
 	VPBROADCASTD 376(R9)(R10*1), Y7
-	VMOVDQU      1856(R8), Y8
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 336(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1920(R8), Y8
+	VMOVDQU      1920(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 340(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 340(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1984(R8), Y8
+	VMOVDQU      1984(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 344(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      2048(R8), Y8
+	VMOVDQU      2048(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 348(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 348(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1856(R8), Y8
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1869,7 +1877,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 352(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1920(R8), Y8
+	VMOVDQU      1920(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1877,9 +1885,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 356(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1984(R8), Y8
+	VMOVDQU      1984(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1887,7 +1893,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      2048(R8), Y8
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1895,7 +1903,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 364(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      (R8), Y8
+	VMOVDQU      (SI), Y8
 	VPSRLD       $0x1c, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
@@ -1909,42 +1917,42 @@ block:
 	VMULPS       Y8, Y5, Y5
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y5, Y7, Y2
-	VCVTPH2PS    16(DI), Y5
+	VCVTPH2PS    16(BX), Y5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y6
 	VPBROADCASTD 40(R9)(R10*1), Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD (R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD (R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      160(R8), Y8
+	VMOVDQU      160(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 4(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      224(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 8(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 8(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      288(R8), Y8
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 12(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 12(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1952,9 +1960,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      160(R8), Y8
+	VMOVDQU      160(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1962,7 +1968,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 20(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      224(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1970,7 +1976,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      288(R8), Y8
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -1978,7 +1986,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 28(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
@@ -1996,37 +2004,37 @@ block:
 	// sub-block 1, scale 0
 	VPBROADCASTD 88(R9), Y6
 	VPBROADCASTD 88(R9)(R10*1), Y7
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 48(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 52(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 52(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      480(R8), Y8
+	VMOVDQU      480(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 56(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 56(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      544(R8), Y8
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 60(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      352(R8), Y8
+	VMOVDQU      352(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2034,9 +2042,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2044,7 +2050,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      480(R8), Y8
+	VMOVDQU      480(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2052,7 +2058,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 72(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      544(R8), Y8
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2060,7 +2068,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 76(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2079,37 +2087,37 @@ block:
 	// sub-block 2, scale 0
 	VPBROADCASTD 136(R9), Y6
 	VPBROADCASTD 136(R9)(R10*1), Y7
-	VMOVDQU      608(R8), Y8
+	VMOVDQU      608(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 96(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 100(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 100(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      736(R8), Y8
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 104(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 108(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      608(R8), Y8
+	VMOVDQU      608(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2117,9 +2125,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 112(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2127,7 +2133,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 116(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      736(R8), Y8
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2135,7 +2143,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 120(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2143,7 +2151,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 124(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x08, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2162,37 +2170,37 @@ block:
 	// sub-block 3, scale 0
 	VPBROADCASTD 184(R9), Y6
 	VPBROADCASTD 184(R9)(R10*1), Y7
-	VMOVDQU      864(R8), Y8
+	VMOVDQU      864(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 144(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 148(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 148(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      992(R8), Y8
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 152(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 152(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 156(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      864(R8), Y8
+	VMOVDQU      864(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2200,9 +2208,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2210,7 +2216,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 164(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      992(R8), Y8
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2218,7 +2226,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 168(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2226,7 +2234,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 172(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x0c, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2245,39 +2253,37 @@ block:
 	// sub-block 4, scale 0
 	VPBROADCASTD 232(R9), Y6
 	VPBROADCASTD 232(R9)(R10*1), Y7
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      1120(R8), Y8
+	VMOVDQU      1120(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 192(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1184(R8), Y8
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 196(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1248(R8), Y8
+	VMOVDQU      1248(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 200(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 200(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1312(R8), Y8
+	VMOVDQU      1312(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 204(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 204(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      1120(R8), Y8
+	VMOVDQU      1120(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2285,7 +2291,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 208(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1184(R8), Y8
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2293,7 +2301,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 212(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1248(R8), Y8
+	VMOVDQU      1248(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2301,7 +2309,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1312(R8), Y8
+	VMOVDQU      1312(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2309,7 +2317,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 220(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x10, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2328,39 +2336,37 @@ block:
 	// sub-block 5, scale 0
 	VPBROADCASTD 280(R9), Y6
 	VPBROADCASTD 280(R9)(R10*1), Y7
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1376(R8), Y8
+	VMOVDQU      1376(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 240(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1440(R8), Y8
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 244(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 244(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1504(R8), Y8
+	VMOVDQU      1504(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 248(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 248(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1568(R8), Y8
+	VMOVDQU      1568(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 252(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 252(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1376(R8), Y8
+	VMOVDQU      1376(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2368,7 +2374,9 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 256(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1440(R8), Y8
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2376,7 +2384,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 260(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1504(R8), Y8
+	VMOVDQU      1504(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2384,7 +2392,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 264(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1568(R8), Y8
+	VMOVDQU      1568(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2392,7 +2400,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 268(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x14, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2411,39 +2419,39 @@ block:
 	// sub-block 6, scale 0
 	VPBROADCASTD 328(R9), Y6
 	VPBROADCASTD 328(R9)(R10*1), Y7
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1632(R8), Y8
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 288(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1696(R8), Y8
+	VMOVDQU      1696(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 292(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 292(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1760(R8), Y8
+	VMOVDQU      1760(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 296(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 296(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1824(R8), Y8
+	VMOVDQU      1824(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 300(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 300(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1632(R8), Y8
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2451,7 +2459,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 304(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1696(R8), Y8
+	VMOVDQU      1696(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2459,7 +2467,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1760(R8), Y8
+	VMOVDQU      1760(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2467,7 +2475,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 312(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1824(R8), Y8
+	VMOVDQU      1824(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2475,7 +2483,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 316(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x18, Y8, Y8
 	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -2494,39 +2502,39 @@ block:
 	// sub-block 7, scale 0
 	VPBROADCASTD 376(R9), Y6
 	VPBROADCASTD 376(R9)(R10*1), Y7
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      1888(R8), Y8
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 336(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1952(R8), Y8
+	VMOVDQU      1952(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 340(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 340(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      2016(R8), Y8
+	VMOVDQU      2016(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 344(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      2080(R8), Y8
+	VMOVDQU      2080(SI), Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 348(R9), Y9
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 348(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      1888(R8), Y8
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2534,7 +2542,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 352(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      1952(R8), Y8
+	VMOVDQU      1952(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2542,7 +2550,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 356(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      2016(R8), Y8
+	VMOVDQU      2016(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2550,9 +2558,8 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      2080(R8), Y8
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
@@ -2560,7 +2567,7 @@ block:
 	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
 	VPBROADCASTD 364(R9)(R10*1), Y9
 	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      32(SI), Y8
 	VPSRLD       $0x1c, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
 	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
@@ -2575,18 +2582,23 @@ block:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD231PS  Y5, Y7, Y4
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000840, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, (CX)(DI*1)
+	VMOVUPS      Y2, (CX)(BX*1)
 	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      Y4, 32(CX)(DI*1)
+	VMOVUPS      Y4, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

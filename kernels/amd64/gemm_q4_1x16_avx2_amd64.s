@@ -11,12 +11,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
 	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -25,40 +25,42 @@ tile:
 
 block:
 	// sub-block 0, scale 0
-	VPAND        (R8), Y0, Y3
-	VPAND        32(R8), Y0, Y4
+	VPAND        (SI), Y0, Y3
+	VPAND        32(SI), Y0, Y4
 	VPBROADCASTD (R9), Y5
 	VPMADDUBSW   Y5, Y3, Y3
 	VPMADDUBSW   Y5, Y4, Y4
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VPAND        64(R8), Y0, Y5
-	VPAND        96(R8), Y0, Y6
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VPAND        64(SI), Y0, Y5
+	VPAND        96(SI), Y0, Y6
 	VPBROADCASTD 4(R9), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPADDW       Y5, Y3, Y3
 	VPMADDUBSW   Y7, Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	VPAND        128(R8), Y0, Y5
-	VPAND        160(R8), Y0, Y6
+	VPAND        128(SI), Y0, Y5
+	VPAND        160(SI), Y0, Y6
 	VPBROADCASTD 8(R9), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPADDW       Y5, Y3, Y3
 	VPMADDUBSW   Y7, Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VPAND        192(R8), Y0, Y5
-	VPAND        224(R8), Y0, Y6
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VPAND        192(SI), Y0, Y5
+	VPAND        224(SI), Y0, Y6
 	VPBROADCASTD 12(R9), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPADDW       Y5, Y3, Y3
 	VPMADDUBSW   Y7, Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      (R8), Y5
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      (SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPBROADCASTD 16(R9), Y7
@@ -66,12 +68,10 @@ block:
 	VPADDW       Y5, Y3, Y3
 	VPMADDUBSW   Y7, Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPBROADCASTD 20(R9), Y7
@@ -79,10 +79,12 @@ block:
 	VPADDW       Y5, Y3, Y3
 	VPMADDUBSW   Y7, Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	VMOVDQU      128(R8), Y5
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      160(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPBROADCASTD 24(R9), Y7
@@ -90,12 +92,11 @@ block:
 	VPADDW       Y5, Y3, Y3
 	VPMADDUBSW   Y7, Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      192(R8), Y7
+	PREFETCHT0   256(DI)
+	VMOVDQU      192(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPBROADCASTD 28(R9), Y6
@@ -105,33 +106,38 @@ block:
 	VPMADDUBSW   Y6, Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VCVTPH2PS    (DI), Y5
+	VCVTPH2PS    (BX), Y5
 	VBROADCASTSS 32(R9), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y6, Y3, Y1
-	VCVTPH2PS    16(DI), Y3
+	VCVTPH2PS    16(BX), Y3
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y2
-	VCVTPH2PS    32(DI), Y3
+	VCVTPH2PS    32(BX), Y3
 	VBROADCASTSS 36(R9), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VCVTPH2PS    48(DI), Y3
+	VCVTPH2PS    48(BX), Y3
 	VBROADCASTSS 36(R9), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x30, R9
-	ADDQ         $0x40, DI
-	ADDQ         $0x00000100, R8
+	ADDQ         $0x40, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -179,12 +185,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -195,13 +201,13 @@ tile:
 
 block:
 	// sub-block 0, scale 0
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPBROADCASTD (R9), Y4
 	VPMADDUBSW   Y4, Y5, Y4
 	VPBROADCASTD (R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 4(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y7
@@ -209,7 +215,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      128(R8), Y6
+	VMOVDQU      128(SI), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 8(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y7
@@ -217,9 +223,9 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      192(R8), Y6
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 12(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y7
@@ -227,7 +233,7 @@ block:
 	VPBROADCASTD 12(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      (R8), Y6
+	VMOVDQU      (SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 16(R9), Y7
@@ -236,7 +242,7 @@ block:
 	VPBROADCASTD 16(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 20(R9), Y7
@@ -245,7 +251,9 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      128(R8), Y6
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      128(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 24(R9), Y7
@@ -254,9 +262,7 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 28(R9), Y7
@@ -267,7 +273,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VCVTPH2PS    (DI), Y6
+	VCVTPH2PS    (BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -276,20 +282,22 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VCVTPH2PS    32(DI), Y4
+	VCVTPH2PS    32(BX), Y4
 	VBROADCASTSS 36(R9), Y5
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 36(R9)(R10*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
 
 	// sub-block 0, scale 0
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPBROADCASTD (R9), Y4
 	VPMADDUBSW   Y4, Y5, Y4
 	VPBROADCASTD (R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      96(SI), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 4(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y7
@@ -297,7 +305,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      160(SI), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 8(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y7
@@ -305,9 +313,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 12(R9), Y7
 	VPMADDUBSW   Y7, Y6, Y7
@@ -315,7 +321,9 @@ block:
 	VPBROADCASTD 12(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      32(R8), Y6
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      32(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 16(R9), Y7
@@ -324,7 +332,7 @@ block:
 	VPBROADCASTD 16(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 20(R9), Y7
@@ -333,7 +341,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      160(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 24(R9), Y7
@@ -342,9 +350,8 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      224(R8), Y6
+	PREFETCHT0   256(DI)
+	VMOVDQU      224(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPBROADCASTD 28(R9), Y7
@@ -355,7 +362,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VCVTPH2PS    16(DI), Y6
+	VCVTPH2PS    16(BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -364,24 +371,29 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
-	VCVTPH2PS    48(DI), Y4
+	VCVTPH2PS    48(BX), Y4
 	VBROADCASTSS 36(R9), Y5
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 36(R9)(R10*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x30, R9
-	ADDQ         $0x40, DI
-	ADDQ         $0x00000100, R8
+	ADDQ         $0x40, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

@@ -11,12 +11,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
@@ -25,50 +25,56 @@ tile:
 block:
 	// sub-block 0, scale 0
 	VPXORD           Z2, Z2, Z2
-	VPANDD           (R8), Z0, Z3
+	VPANDD           (SI), Z0, Z3
 	VPDPBUSD.BCST    (R9), Z3, Z2
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           64(R8), Z0, Z3
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z3
 	VPDPBUSD.BCST    4(R9), Z3, Z2
-	VPANDD           128(R8), Z0, Z3
+	VPANDD           128(SI), Z0, Z3
 	VPDPBUSD.BCST    8(R9), Z3, Z2
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           192(R8), Z0, Z3
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z3
 	VPDPBUSD.BCST    12(R9), Z3, Z2
-	VPSRLD           $0x04, (R8), Z3
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z3
 	VPANDD           Z0, Z3, Z3
 	VPDPBUSD.BCST    16(R9), Z3, Z2
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z3
+	VPSRLD           $0x04, 64(SI), Z3
 	VPANDD           Z0, Z3, Z3
 	VPDPBUSD.BCST    20(R9), Z3, Z2
-	VPSRLD           $0x04, 128(R8), Z3
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z3
 	VPANDD           Z0, Z3, Z3
 	VPDPBUSD.BCST    24(R9), Z3, Z2
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z3
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z3
 	VPANDD           Z0, Z3, Z3
 	VPDPBUSD.BCST    28(R9), Z3, Z2
-	VCVTPH2PS        (DI), Z3
+	VCVTPH2PS        (BX), Z3
 	VMULPS.BCST      32(R9), Z3, Z3
 	VCVTDQ2PS        Z2, Z2
 	VFMADD231PS      Z3, Z2, Z1
-	VCVTPH2PS        32(DI), Z2
+	VCVTPH2PS        32(BX), Z2
 	VFMADD231PS.BCST 36(R9), Z2, Z1
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000100, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R10
 	JNZ              block
-	MOVQ             64(AX), DI
+	MOVQ             64(AX), BX
 	VMOVUPS          Z1, (CX)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -99,12 +105,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R11
@@ -115,63 +121,69 @@ block:
 	// sub-block 0, scale 0
 	VPXORD           Z3, Z3, Z3
 	VPXORD           Z4, Z4, Z4
-	VPANDD           (R8), Z0, Z5
+	VPANDD           (SI), Z0, Z5
 	VPDPBUSD.BCST    (R9), Z5, Z3
 	VPDPBUSD.BCST    (R9)(R10*1), Z5, Z4
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           64(R8), Z0, Z5
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z5
 	VPDPBUSD.BCST    4(R9), Z5, Z3
 	VPDPBUSD.BCST    4(R9)(R10*1), Z5, Z4
-	VPANDD           128(R8), Z0, Z5
+	VPANDD           128(SI), Z0, Z5
 	VPDPBUSD.BCST    8(R9), Z5, Z3
 	VPDPBUSD.BCST    8(R9)(R10*1), Z5, Z4
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           192(R8), Z0, Z5
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z5
 	VPDPBUSD.BCST    12(R9), Z5, Z3
 	VPDPBUSD.BCST    12(R9)(R10*1), Z5, Z4
-	VPSRLD           $0x04, (R8), Z5
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z5
 	VPANDD           Z0, Z5, Z5
 	VPDPBUSD.BCST    16(R9), Z5, Z3
 	VPDPBUSD.BCST    16(R9)(R10*1), Z5, Z4
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z5
+	VPSRLD           $0x04, 64(SI), Z5
 	VPANDD           Z0, Z5, Z5
 	VPDPBUSD.BCST    20(R9), Z5, Z3
 	VPDPBUSD.BCST    20(R9)(R10*1), Z5, Z4
-	VPSRLD           $0x04, 128(R8), Z5
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z5
 	VPANDD           Z0, Z5, Z5
 	VPDPBUSD.BCST    24(R9), Z5, Z3
 	VPDPBUSD.BCST    24(R9)(R10*1), Z5, Z4
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z5
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z5
 	VPANDD           Z0, Z5, Z5
 	VPDPBUSD.BCST    28(R9), Z5, Z3
 	VPDPBUSD.BCST    28(R9)(R10*1), Z5, Z4
-	VCVTPH2PS        (DI), Z5
+	VCVTPH2PS        (BX), Z5
 	VMULPS.BCST      32(R9), Z5, Z6
 	VCVTDQ2PS        Z3, Z3
 	VFMADD231PS      Z6, Z3, Z1
 	VMULPS.BCST      32(R9)(R10*1), Z5, Z3
 	VCVTDQ2PS        Z4, Z4
 	VFMADD231PS      Z3, Z4, Z2
-	VCVTPH2PS        32(DI), Z3
+	VCVTPH2PS        32(BX), Z3
 	VFMADD231PS.BCST 36(R9), Z3, Z1
 	VFMADD231PS.BCST 36(R9)(R10*1), Z3, Z2
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000100, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R11
 	JNZ              block
-	MOVQ             64(AX), DI
+	MOVQ             64(AX), BX
 	VMOVUPS          Z1, (CX)
-	VMOVUPS          Z2, (CX)(DI*1)
+	VMOVUPS          Z2, (CX)(BX*1)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -184,12 +196,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R11
@@ -202,51 +214,52 @@ block:
 	VPXORD           Z4, Z4, Z4
 	VPXORD           Z5, Z5, Z5
 	VPXORD           Z6, Z6, Z6
-	VPANDD           (R8), Z0, Z7
+	VPANDD           (SI), Z0, Z7
 	VPDPBUSD.BCST    (R9), Z7, Z4
 	VPDPBUSD.BCST    (R9)(R10*1), Z7, Z5
 	VPDPBUSD.BCST    (R9)(R10*2), Z7, Z6
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           64(R8), Z0, Z7
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z7
 	VPDPBUSD.BCST    4(R9), Z7, Z4
 	VPDPBUSD.BCST    4(R9)(R10*1), Z7, Z5
 	VPDPBUSD.BCST    4(R9)(R10*2), Z7, Z6
-	VPANDD           128(R8), Z0, Z7
+	VPANDD           128(SI), Z0, Z7
 	VPDPBUSD.BCST    8(R9), Z7, Z4
 	VPDPBUSD.BCST    8(R9)(R10*1), Z7, Z5
 	VPDPBUSD.BCST    8(R9)(R10*2), Z7, Z6
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           192(R8), Z0, Z7
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z7
 	VPDPBUSD.BCST    12(R9), Z7, Z4
 	VPDPBUSD.BCST    12(R9)(R10*1), Z7, Z5
 	VPDPBUSD.BCST    12(R9)(R10*2), Z7, Z6
-	VPSRLD           $0x04, (R8), Z7
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z7
 	VPANDD           Z0, Z7, Z7
 	VPDPBUSD.BCST    16(R9), Z7, Z4
 	VPDPBUSD.BCST    16(R9)(R10*1), Z7, Z5
 	VPDPBUSD.BCST    16(R9)(R10*2), Z7, Z6
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z7
+	VPSRLD           $0x04, 64(SI), Z7
 	VPANDD           Z0, Z7, Z7
 	VPDPBUSD.BCST    20(R9), Z7, Z4
 	VPDPBUSD.BCST    20(R9)(R10*1), Z7, Z5
 	VPDPBUSD.BCST    20(R9)(R10*2), Z7, Z6
-	VPSRLD           $0x04, 128(R8), Z7
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z7
 	VPANDD           Z0, Z7, Z7
 	VPDPBUSD.BCST    24(R9), Z7, Z4
 	VPDPBUSD.BCST    24(R9)(R10*1), Z7, Z5
 	VPDPBUSD.BCST    24(R9)(R10*2), Z7, Z6
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z7
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z7
 	VPANDD           Z0, Z7, Z7
 	VPDPBUSD.BCST    28(R9), Z7, Z4
 	VPDPBUSD.BCST    28(R9)(R10*1), Z7, Z5
 	VPDPBUSD.BCST    28(R9)(R10*2), Z7, Z6
-	VCVTPH2PS        (DI), Z7
+	VCVTPH2PS        (BX), Z7
 	VMULPS.BCST      32(R9), Z7, Z8
 	VCVTDQ2PS        Z4, Z4
 	VFMADD231PS      Z8, Z4, Z1
@@ -256,22 +269,27 @@ block:
 	VMULPS.BCST      32(R9)(R10*2), Z7, Z4
 	VCVTDQ2PS        Z6, Z6
 	VFMADD231PS      Z4, Z6, Z3
-	VCVTPH2PS        32(DI), Z4
+	VCVTPH2PS        32(BX), Z4
 	VFMADD231PS.BCST 36(R9), Z4, Z1
 	VFMADD231PS.BCST 36(R9)(R10*1), Z4, Z2
 	VFMADD231PS.BCST 36(R9)(R10*2), Z4, Z3
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000100, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R11
 	JNZ              block
-	MOVQ             64(AX), DI
+	MOVQ             64(AX), BX
 	VMOVUPS          Z1, (CX)
-	VMOVUPS          Z2, (CX)(DI*1)
-	VMOVUPS          Z3, (CX)(DI*2)
+	VMOVUPS          Z2, (CX)(BX*1)
+	VMOVUPS          Z3, (CX)(BX*2)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -284,12 +302,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
@@ -305,59 +323,60 @@ block:
 	VPXORD           Z6, Z6, Z6
 	VPXORD           Z7, Z7, Z7
 	VPXORD           Z8, Z8, Z8
-	VPANDD           (R8), Z0, Z9
+	VPANDD           (SI), Z0, Z9
 	VPDPBUSD.BCST    (R9), Z9, Z5
 	VPDPBUSD.BCST    (R9)(R10*1), Z9, Z6
 	VPDPBUSD.BCST    (R9)(R10*2), Z9, Z7
 	VPDPBUSD.BCST    (R9)(R11*1), Z9, Z8
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           64(R8), Z0, Z9
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z9
 	VPDPBUSD.BCST    4(R9), Z9, Z5
 	VPDPBUSD.BCST    4(R9)(R10*1), Z9, Z6
 	VPDPBUSD.BCST    4(R9)(R10*2), Z9, Z7
 	VPDPBUSD.BCST    4(R9)(R11*1), Z9, Z8
-	VPANDD           128(R8), Z0, Z9
+	VPANDD           128(SI), Z0, Z9
 	VPDPBUSD.BCST    8(R9), Z9, Z5
 	VPDPBUSD.BCST    8(R9)(R10*1), Z9, Z6
 	VPDPBUSD.BCST    8(R9)(R10*2), Z9, Z7
 	VPDPBUSD.BCST    8(R9)(R11*1), Z9, Z8
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           192(R8), Z0, Z9
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z9
 	VPDPBUSD.BCST    12(R9), Z9, Z5
 	VPDPBUSD.BCST    12(R9)(R10*1), Z9, Z6
 	VPDPBUSD.BCST    12(R9)(R10*2), Z9, Z7
 	VPDPBUSD.BCST    12(R9)(R11*1), Z9, Z8
-	VPSRLD           $0x04, (R8), Z9
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z9
 	VPANDD           Z0, Z9, Z9
 	VPDPBUSD.BCST    16(R9), Z9, Z5
 	VPDPBUSD.BCST    16(R9)(R10*1), Z9, Z6
 	VPDPBUSD.BCST    16(R9)(R10*2), Z9, Z7
 	VPDPBUSD.BCST    16(R9)(R11*1), Z9, Z8
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z9
+	VPSRLD           $0x04, 64(SI), Z9
 	VPANDD           Z0, Z9, Z9
 	VPDPBUSD.BCST    20(R9), Z9, Z5
 	VPDPBUSD.BCST    20(R9)(R10*1), Z9, Z6
 	VPDPBUSD.BCST    20(R9)(R10*2), Z9, Z7
 	VPDPBUSD.BCST    20(R9)(R11*1), Z9, Z8
-	VPSRLD           $0x04, 128(R8), Z9
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z9
 	VPANDD           Z0, Z9, Z9
 	VPDPBUSD.BCST    24(R9), Z9, Z5
 	VPDPBUSD.BCST    24(R9)(R10*1), Z9, Z6
 	VPDPBUSD.BCST    24(R9)(R10*2), Z9, Z7
 	VPDPBUSD.BCST    24(R9)(R11*1), Z9, Z8
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z9
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z9
 	VPANDD           Z0, Z9, Z9
 	VPDPBUSD.BCST    28(R9), Z9, Z5
 	VPDPBUSD.BCST    28(R9)(R10*1), Z9, Z6
 	VPDPBUSD.BCST    28(R9)(R10*2), Z9, Z7
 	VPDPBUSD.BCST    28(R9)(R11*1), Z9, Z8
-	VCVTPH2PS        (DI), Z9
+	VCVTPH2PS        (BX), Z9
 	VMULPS.BCST      32(R9), Z9, Z10
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS      Z10, Z5, Z1
@@ -370,25 +389,30 @@ block:
 	VMULPS.BCST      32(R9)(R11*1), Z9, Z5
 	VCVTDQ2PS        Z8, Z8
 	VFMADD231PS      Z5, Z8, Z4
-	VCVTPH2PS        32(DI), Z5
+	VCVTPH2PS        32(BX), Z5
 	VFMADD231PS.BCST 36(R9), Z5, Z1
 	VFMADD231PS.BCST 36(R9)(R10*1), Z5, Z2
 	VFMADD231PS.BCST 36(R9)(R10*2), Z5, Z3
 	VFMADD231PS.BCST 36(R9)(R11*1), Z5, Z4
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000100, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R12
 	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
+	MOVQ             64(AX), BX
+	LEAQ             (BX)(BX*2), SI
 	VMOVUPS          Z1, (CX)
-	VMOVUPS          Z2, (CX)(DI*1)
-	VMOVUPS          Z3, (CX)(DI*2)
-	VMOVUPS          Z4, (CX)(R8*1)
+	VMOVUPS          Z2, (CX)(BX*1)
+	VMOVUPS          Z3, (CX)(BX*2)
+	VMOVUPS          Z4, (CX)(SI*1)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -401,12 +425,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
@@ -424,67 +448,68 @@ block:
 	VPXORD           Z8, Z8, Z8
 	VPXORD           Z9, Z9, Z9
 	VPXORD           Z10, Z10, Z10
-	VPANDD           (R8), Z0, Z11
+	VPANDD           (SI), Z0, Z11
 	VPDPBUSD.BCST    (R9), Z11, Z6
 	VPDPBUSD.BCST    (R9)(R10*1), Z11, Z7
 	VPDPBUSD.BCST    (R9)(R10*2), Z11, Z8
 	VPDPBUSD.BCST    (R9)(R11*1), Z11, Z9
 	VPDPBUSD.BCST    (R9)(R10*4), Z11, Z10
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           64(R8), Z0, Z11
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z11
 	VPDPBUSD.BCST    4(R9), Z11, Z6
 	VPDPBUSD.BCST    4(R9)(R10*1), Z11, Z7
 	VPDPBUSD.BCST    4(R9)(R10*2), Z11, Z8
 	VPDPBUSD.BCST    4(R9)(R11*1), Z11, Z9
 	VPDPBUSD.BCST    4(R9)(R10*4), Z11, Z10
-	VPANDD           128(R8), Z0, Z11
+	VPANDD           128(SI), Z0, Z11
 	VPDPBUSD.BCST    8(R9), Z11, Z6
 	VPDPBUSD.BCST    8(R9)(R10*1), Z11, Z7
 	VPDPBUSD.BCST    8(R9)(R10*2), Z11, Z8
 	VPDPBUSD.BCST    8(R9)(R11*1), Z11, Z9
 	VPDPBUSD.BCST    8(R9)(R10*4), Z11, Z10
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           192(R8), Z0, Z11
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z11
 	VPDPBUSD.BCST    12(R9), Z11, Z6
 	VPDPBUSD.BCST    12(R9)(R10*1), Z11, Z7
 	VPDPBUSD.BCST    12(R9)(R10*2), Z11, Z8
 	VPDPBUSD.BCST    12(R9)(R11*1), Z11, Z9
 	VPDPBUSD.BCST    12(R9)(R10*4), Z11, Z10
-	VPSRLD           $0x04, (R8), Z11
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z11
 	VPANDD           Z0, Z11, Z11
 	VPDPBUSD.BCST    16(R9), Z11, Z6
 	VPDPBUSD.BCST    16(R9)(R10*1), Z11, Z7
 	VPDPBUSD.BCST    16(R9)(R10*2), Z11, Z8
 	VPDPBUSD.BCST    16(R9)(R11*1), Z11, Z9
 	VPDPBUSD.BCST    16(R9)(R10*4), Z11, Z10
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z11
+	VPSRLD           $0x04, 64(SI), Z11
 	VPANDD           Z0, Z11, Z11
 	VPDPBUSD.BCST    20(R9), Z11, Z6
 	VPDPBUSD.BCST    20(R9)(R10*1), Z11, Z7
 	VPDPBUSD.BCST    20(R9)(R10*2), Z11, Z8
 	VPDPBUSD.BCST    20(R9)(R11*1), Z11, Z9
 	VPDPBUSD.BCST    20(R9)(R10*4), Z11, Z10
-	VPSRLD           $0x04, 128(R8), Z11
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z11
 	VPANDD           Z0, Z11, Z11
 	VPDPBUSD.BCST    24(R9), Z11, Z6
 	VPDPBUSD.BCST    24(R9)(R10*1), Z11, Z7
 	VPDPBUSD.BCST    24(R9)(R10*2), Z11, Z8
 	VPDPBUSD.BCST    24(R9)(R11*1), Z11, Z9
 	VPDPBUSD.BCST    24(R9)(R10*4), Z11, Z10
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z11
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z11
 	VPANDD           Z0, Z11, Z11
 	VPDPBUSD.BCST    28(R9), Z11, Z6
 	VPDPBUSD.BCST    28(R9)(R10*1), Z11, Z7
 	VPDPBUSD.BCST    28(R9)(R10*2), Z11, Z8
 	VPDPBUSD.BCST    28(R9)(R11*1), Z11, Z9
 	VPDPBUSD.BCST    28(R9)(R10*4), Z11, Z10
-	VCVTPH2PS        (DI), Z11
+	VCVTPH2PS        (BX), Z11
 	VMULPS.BCST      32(R9), Z11, Z12
 	VCVTDQ2PS        Z6, Z6
 	VFMADD231PS      Z12, Z6, Z1
@@ -500,27 +525,32 @@ block:
 	VMULPS.BCST      32(R9)(R10*4), Z11, Z6
 	VCVTDQ2PS        Z10, Z10
 	VFMADD231PS      Z6, Z10, Z5
-	VCVTPH2PS        32(DI), Z6
+	VCVTPH2PS        32(BX), Z6
 	VFMADD231PS.BCST 36(R9), Z6, Z1
 	VFMADD231PS.BCST 36(R9)(R10*1), Z6, Z2
 	VFMADD231PS.BCST 36(R9)(R10*2), Z6, Z3
 	VFMADD231PS.BCST 36(R9)(R11*1), Z6, Z4
 	VFMADD231PS.BCST 36(R9)(R10*4), Z6, Z5
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000100, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R12
 	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
+	MOVQ             64(AX), BX
+	LEAQ             (BX)(BX*2), SI
 	VMOVUPS          Z1, (CX)
-	VMOVUPS          Z2, (CX)(DI*1)
-	VMOVUPS          Z3, (CX)(DI*2)
-	VMOVUPS          Z4, (CX)(R8*1)
-	VMOVUPS          Z5, (CX)(DI*4)
+	VMOVUPS          Z2, (CX)(BX*1)
+	VMOVUPS          Z3, (CX)(BX*2)
+	VMOVUPS          Z4, (CX)(SI*1)
+	VMOVUPS          Z5, (CX)(BX*4)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -533,12 +563,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
@@ -559,39 +589,41 @@ block:
 	VPXORD           Z10, Z10, Z10
 	VPXORD           Z11, Z11, Z11
 	VPXORD           Z12, Z12, Z12
-	VPANDD           (R8), Z0, Z13
+	VPANDD           (SI), Z0, Z13
 	VPDPBUSD.BCST    (R9), Z13, Z7
 	VPDPBUSD.BCST    (R9)(R10*1), Z13, Z8
 	VPDPBUSD.BCST    (R9)(R10*2), Z13, Z9
 	VPDPBUSD.BCST    (R9)(R11*1), Z13, Z10
 	VPDPBUSD.BCST    (R9)(R10*4), Z13, Z11
 	VPDPBUSD.BCST    (R9)(R12*1), Z13, Z12
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           64(R8), Z0, Z13
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z13
 	VPDPBUSD.BCST    4(R9), Z13, Z7
 	VPDPBUSD.BCST    4(R9)(R10*1), Z13, Z8
 	VPDPBUSD.BCST    4(R9)(R10*2), Z13, Z9
 	VPDPBUSD.BCST    4(R9)(R11*1), Z13, Z10
 	VPDPBUSD.BCST    4(R9)(R10*4), Z13, Z11
 	VPDPBUSD.BCST    4(R9)(R12*1), Z13, Z12
-	VPANDD           128(R8), Z0, Z13
+	VPANDD           128(SI), Z0, Z13
 	VPDPBUSD.BCST    8(R9), Z13, Z7
 	VPDPBUSD.BCST    8(R9)(R10*1), Z13, Z8
 	VPDPBUSD.BCST    8(R9)(R10*2), Z13, Z9
 	VPDPBUSD.BCST    8(R9)(R11*1), Z13, Z10
 	VPDPBUSD.BCST    8(R9)(R10*4), Z13, Z11
 	VPDPBUSD.BCST    8(R9)(R12*1), Z13, Z12
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           192(R8), Z0, Z13
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z13
 	VPDPBUSD.BCST    12(R9), Z13, Z7
 	VPDPBUSD.BCST    12(R9)(R10*1), Z13, Z8
 	VPDPBUSD.BCST    12(R9)(R10*2), Z13, Z9
 	VPDPBUSD.BCST    12(R9)(R11*1), Z13, Z10
 	VPDPBUSD.BCST    12(R9)(R10*4), Z13, Z11
 	VPDPBUSD.BCST    12(R9)(R12*1), Z13, Z12
-	VPSRLD           $0x04, (R8), Z13
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z13
 	VPANDD           Z0, Z13, Z13
 	VPDPBUSD.BCST    16(R9), Z13, Z7
 	VPDPBUSD.BCST    16(R9)(R10*1), Z13, Z8
@@ -599,9 +631,7 @@ block:
 	VPDPBUSD.BCST    16(R9)(R11*1), Z13, Z10
 	VPDPBUSD.BCST    16(R9)(R10*4), Z13, Z11
 	VPDPBUSD.BCST    16(R9)(R12*1), Z13, Z12
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z13
+	VPSRLD           $0x04, 64(SI), Z13
 	VPANDD           Z0, Z13, Z13
 	VPDPBUSD.BCST    20(R9), Z13, Z7
 	VPDPBUSD.BCST    20(R9)(R10*1), Z13, Z8
@@ -609,7 +639,9 @@ block:
 	VPDPBUSD.BCST    20(R9)(R11*1), Z13, Z10
 	VPDPBUSD.BCST    20(R9)(R10*4), Z13, Z11
 	VPDPBUSD.BCST    20(R9)(R12*1), Z13, Z12
-	VPSRLD           $0x04, 128(R8), Z13
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z13
 	VPANDD           Z0, Z13, Z13
 	VPDPBUSD.BCST    24(R9), Z13, Z7
 	VPDPBUSD.BCST    24(R9)(R10*1), Z13, Z8
@@ -617,9 +649,8 @@ block:
 	VPDPBUSD.BCST    24(R9)(R11*1), Z13, Z10
 	VPDPBUSD.BCST    24(R9)(R10*4), Z13, Z11
 	VPDPBUSD.BCST    24(R9)(R12*1), Z13, Z12
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z13
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z13
 	VPANDD           Z0, Z13, Z13
 	VPDPBUSD.BCST    28(R9), Z13, Z7
 	VPDPBUSD.BCST    28(R9)(R10*1), Z13, Z8
@@ -627,7 +658,7 @@ block:
 	VPDPBUSD.BCST    28(R9)(R11*1), Z13, Z10
 	VPDPBUSD.BCST    28(R9)(R10*4), Z13, Z11
 	VPDPBUSD.BCST    28(R9)(R12*1), Z13, Z12
-	VCVTPH2PS        (DI), Z13
+	VCVTPH2PS        (BX), Z13
 	VMULPS.BCST      32(R9), Z13, Z14
 	VCVTDQ2PS        Z7, Z7
 	VFMADD231PS      Z14, Z7, Z1
@@ -646,7 +677,7 @@ block:
 	VMULPS.BCST      32(R9)(R12*1), Z13, Z7
 	VCVTDQ2PS        Z12, Z12
 	VFMADD231PS      Z7, Z12, Z6
-	VCVTPH2PS        32(DI), Z7
+	VCVTPH2PS        32(BX), Z7
 	VFMADD231PS.BCST 36(R9), Z7, Z1
 	VFMADD231PS.BCST 36(R9)(R10*1), Z7, Z2
 	VFMADD231PS.BCST 36(R9)(R10*2), Z7, Z3
@@ -654,22 +685,27 @@ block:
 	VFMADD231PS.BCST 36(R9)(R10*4), Z7, Z5
 	VFMADD231PS.BCST 36(R9)(R12*1), Z7, Z6
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000100, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R13
 	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
-	LEAQ             (DI)(DI*4), R9
+	MOVQ             64(AX), BX
+	LEAQ             (BX)(BX*2), SI
+	LEAQ             (BX)(BX*4), DI
 	VMOVUPS          Z1, (CX)
-	VMOVUPS          Z2, (CX)(DI*1)
-	VMOVUPS          Z3, (CX)(DI*2)
-	VMOVUPS          Z4, (CX)(R8*1)
-	VMOVUPS          Z5, (CX)(DI*4)
-	VMOVUPS          Z6, (CX)(R9*1)
+	VMOVUPS          Z2, (CX)(BX*1)
+	VMOVUPS          Z3, (CX)(BX*2)
+	VMOVUPS          Z4, (CX)(SI*1)
+	VMOVUPS          Z5, (CX)(BX*4)
+	VMOVUPS          Z6, (CX)(DI*1)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -682,12 +718,12 @@ TEXT ·Gemv_q4_1x16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
@@ -713,7 +749,7 @@ block:
 	VPXORD           Z14, Z14, Z14
 	VPXORD           Z15, Z15, Z15
 	VPXORD           Z16, Z16, Z16
-	VPANDD           (R8), Z0, Z17
+	VPANDD           (SI), Z0, Z17
 	VPDPBUSD.BCST    (R9), Z17, Z9
 	VPDPBUSD.BCST    (R9)(R10*1), Z17, Z10
 	VPDPBUSD.BCST    (R9)(R10*2), Z17, Z11
@@ -722,9 +758,9 @@ block:
 	VPDPBUSD.BCST    (R9)(R12*1), Z17, Z14
 	VPDPBUSD.BCST    (R13), Z17, Z15
 	VPDPBUSD.BCST    (R13)(R10*1), Z17, Z16
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           64(R8), Z0, Z17
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z17
 	VPDPBUSD.BCST    4(R9), Z17, Z9
 	VPDPBUSD.BCST    4(R9)(R10*1), Z17, Z10
 	VPDPBUSD.BCST    4(R9)(R10*2), Z17, Z11
@@ -733,7 +769,7 @@ block:
 	VPDPBUSD.BCST    4(R9)(R12*1), Z17, Z14
 	VPDPBUSD.BCST    4(R13), Z17, Z15
 	VPDPBUSD.BCST    4(R13)(R10*1), Z17, Z16
-	VPANDD           128(R8), Z0, Z17
+	VPANDD           128(SI), Z0, Z17
 	VPDPBUSD.BCST    8(R9), Z17, Z9
 	VPDPBUSD.BCST    8(R9)(R10*1), Z17, Z10
 	VPDPBUSD.BCST    8(R9)(R10*2), Z17, Z11
@@ -742,9 +778,9 @@ block:
 	VPDPBUSD.BCST    8(R9)(R12*1), Z17, Z14
 	VPDPBUSD.BCST    8(R13), Z17, Z15
 	VPDPBUSD.BCST    8(R13)(R10*1), Z17, Z16
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           192(R8), Z0, Z17
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z17
 	VPDPBUSD.BCST    12(R9), Z17, Z9
 	VPDPBUSD.BCST    12(R9)(R10*1), Z17, Z10
 	VPDPBUSD.BCST    12(R9)(R10*2), Z17, Z11
@@ -753,7 +789,9 @@ block:
 	VPDPBUSD.BCST    12(R9)(R12*1), Z17, Z14
 	VPDPBUSD.BCST    12(R13), Z17, Z15
 	VPDPBUSD.BCST    12(R13)(R10*1), Z17, Z16
-	VPSRLD           $0x04, (R8), Z17
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z17
 	VPANDD           Z0, Z17, Z17
 	VPDPBUSD.BCST    16(R9), Z17, Z9
 	VPDPBUSD.BCST    16(R9)(R10*1), Z17, Z10
@@ -763,9 +801,7 @@ block:
 	VPDPBUSD.BCST    16(R9)(R12*1), Z17, Z14
 	VPDPBUSD.BCST    16(R13), Z17, Z15
 	VPDPBUSD.BCST    16(R13)(R10*1), Z17, Z16
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z17
+	VPSRLD           $0x04, 64(SI), Z17
 	VPANDD           Z0, Z17, Z17
 	VPDPBUSD.BCST    20(R9), Z17, Z9
 	VPDPBUSD.BCST    20(R9)(R10*1), Z17, Z10
@@ -775,7 +811,9 @@ block:
 	VPDPBUSD.BCST    20(R9)(R12*1), Z17, Z14
 	VPDPBUSD.BCST    20(R13), Z17, Z15
 	VPDPBUSD.BCST    20(R13)(R10*1), Z17, Z16
-	VPSRLD           $0x04, 128(R8), Z17
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z17
 	VPANDD           Z0, Z17, Z17
 	VPDPBUSD.BCST    24(R9), Z17, Z9
 	VPDPBUSD.BCST    24(R9)(R10*1), Z17, Z10
@@ -785,9 +823,8 @@ block:
 	VPDPBUSD.BCST    24(R9)(R12*1), Z17, Z14
 	VPDPBUSD.BCST    24(R13), Z17, Z15
 	VPDPBUSD.BCST    24(R13)(R10*1), Z17, Z16
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z17
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z17
 	VPANDD           Z0, Z17, Z17
 	VPDPBUSD.BCST    28(R9), Z17, Z9
 	VPDPBUSD.BCST    28(R9)(R10*1), Z17, Z10
@@ -797,7 +834,7 @@ block:
 	VPDPBUSD.BCST    28(R9)(R12*1), Z17, Z14
 	VPDPBUSD.BCST    28(R13), Z17, Z15
 	VPDPBUSD.BCST    28(R13)(R10*1), Z17, Z16
-	VCVTPH2PS        (DI), Z17
+	VCVTPH2PS        (BX), Z17
 	VMULPS.BCST      32(R9), Z17, Z18
 	VCVTDQ2PS        Z9, Z9
 	VFMADD231PS      Z18, Z9, Z1
@@ -822,7 +859,7 @@ block:
 	VMULPS.BCST      32(R13)(R10*1), Z17, Z9
 	VCVTDQ2PS        Z16, Z16
 	VFMADD231PS      Z9, Z16, Z8
-	VCVTPH2PS        32(DI), Z9
+	VCVTPH2PS        32(BX), Z9
 	VFMADD231PS.BCST 36(R9), Z9, Z1
 	VFMADD231PS.BCST 36(R9)(R10*1), Z9, Z2
 	VFMADD231PS.BCST 36(R9)(R10*2), Z9, Z3
@@ -833,25 +870,30 @@ block:
 	VFMADD231PS.BCST 36(R13)(R10*1), Z9, Z8
 	ADDQ             $0x30, R9
 	ADDQ             $0x30, R13
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000100, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R14
 	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
-	LEAQ             (DI)(DI*4), R9
-	LEAQ             (CX)(R8*2), R10
+	MOVQ             64(AX), BX
+	LEAQ             (BX)(BX*2), SI
+	LEAQ             (BX)(BX*4), DI
+	LEAQ             (CX)(SI*2), R8
 	VMOVUPS          Z1, (CX)
-	VMOVUPS          Z2, (CX)(DI*1)
-	VMOVUPS          Z3, (CX)(DI*2)
-	VMOVUPS          Z4, (CX)(R8*1)
-	VMOVUPS          Z5, (CX)(DI*4)
-	VMOVUPS          Z6, (CX)(R9*1)
-	VMOVUPS          Z7, (R10)
-	VMOVUPS          Z8, (R10)(DI*1)
+	VMOVUPS          Z2, (CX)(BX*1)
+	VMOVUPS          Z3, (CX)(BX*2)
+	VMOVUPS          Z4, (CX)(SI*1)
+	VMOVUPS          Z5, (CX)(BX*4)
+	VMOVUPS          Z6, (CX)(DI*1)
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          Z8, (R8)(BX*1)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER

@@ -11,21 +11,21 @@ TEXT ·Gemv_q4_kx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R9
 	VPXORD Z1, Z1, Z1
 
 block:
-	VMOVDQU32 64(DI), Z2
-	VMOVDQU32 128(DI), Z3
-	VMOVDQU32 192(DI), Z4
+	VMOVDQU32 64(BX), Z2
+	VMOVDQU32 128(BX), Z3
+	VMOVDQU32 192(BX), Z4
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z2, Z5
@@ -37,34 +37,34 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPSRLD     $0x02, Z3, Z3
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z3, Z2
-	VCVTPH2PS  (DI), Z3
-	VCVTPH2PS  32(DI), Z4
+	VCVTPH2PS  (BX), Z3
+	VCVTPH2PS  32(BX), Z4
 
 	// sub-block 0, scale 0
 	VPXORD            Z8, Z8, Z8
-	VPANDD            256(DI), Z0, Z9
+	VPANDD            256(BX), Z0, Z9
 	VPDPBUSD.BCST     (R8), Z9, Z8
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            320(DI), Z0, Z9
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z9
 	VPDPBUSD.BCST     4(R8), Z9, Z8
-	VPANDD            384(DI), Z0, Z9
+	VPANDD            384(BX), Z0, Z9
 	VPDPBUSD.BCST     8(R8), Z9, Z8
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            448(DI), Z0, Z9
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z9
 	VPDPBUSD.BCST     12(R8), Z9, Z8
-	VPANDD            512(DI), Z0, Z9
+	VPANDD            512(BX), Z0, Z9
 	VPDPBUSD.BCST     16(R8), Z9, Z8
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            576(DI), Z0, Z9
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z9
 	VPDPBUSD.BCST     20(R8), Z9, Z8
-	VPANDD            640(DI), Z0, Z9
+	VPANDD            640(BX), Z0, Z9
 	VPDPBUSD.BCST     24(R8), Z9, Z8
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            704(DI), Z0, Z9
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z9
 	VPDPBUSD.BCST     28(R8), Z9, Z8
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z5, Z9
 	VCVTDQ2PS         Z9, Z9
@@ -79,38 +79,38 @@ block:
 
 	// sub-block 1, scale 0
 	VPXORD            Z8, Z8, Z8
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPSRLD            $0x04, 256(DI), Z9
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     48(R8), Z9, Z8
-	VPSRLD            $0x04, 320(DI), Z9
+	VPSRLD            $0x04, 320(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     52(R8), Z9, Z8
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 384(DI), Z9
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     56(R8), Z9, Z8
-	VPSRLD            $0x04, 448(DI), Z9
+	VPSRLD            $0x04, 448(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     60(R8), Z9, Z8
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 512(DI), Z9
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     64(R8), Z9, Z8
-	VPSRLD            $0x04, 576(DI), Z9
+	VPSRLD            $0x04, 576(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     68(R8), Z9, Z8
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 640(DI), Z9
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     72(R8), Z9, Z8
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 704(DI), Z9
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     76(R8), Z9, Z8
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z9
@@ -126,29 +126,29 @@ block:
 
 	// sub-block 2, scale 0
 	VPXORD            Z8, Z8, Z8
-	VPANDD            768(DI), Z0, Z9
+	VPANDD            768(BX), Z0, Z9
 	VPDPBUSD.BCST     96(R8), Z9, Z8
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPANDD            832(DI), Z0, Z9
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z9
 	VPDPBUSD.BCST     100(R8), Z9, Z8
-	VPANDD            896(DI), Z0, Z9
+	VPANDD            896(BX), Z0, Z9
 	VPDPBUSD.BCST     104(R8), Z9, Z8
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPANDD            960(DI), Z0, Z9
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z9
 	VPDPBUSD.BCST     108(R8), Z9, Z8
-	VPANDD            1024(DI), Z0, Z9
+	VPANDD            1024(BX), Z0, Z9
 	VPDPBUSD.BCST     112(R8), Z9, Z8
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1088(DI), Z0, Z9
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z9
 	VPDPBUSD.BCST     116(R8), Z9, Z8
-	VPANDD            1152(DI), Z0, Z9
+	VPANDD            1152(BX), Z0, Z9
 	VPDPBUSD.BCST     120(R8), Z9, Z8
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1216(DI), Z0, Z9
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z9
 	VPDPBUSD.BCST     124(R8), Z9, Z8
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z9
 	VCVTDQ2PS         Z9, Z9
@@ -163,38 +163,38 @@ block:
 
 	// sub-block 3, scale 0
 	VPXORD            Z8, Z8, Z8
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPSRLD            $0x04, 768(DI), Z9
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     144(R8), Z9, Z8
-	VPSRLD            $0x04, 832(DI), Z9
+	VPSRLD            $0x04, 832(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     148(R8), Z9, Z8
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPSRLD            $0x04, 896(DI), Z9
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     152(R8), Z9, Z8
-	VPSRLD            $0x04, 960(DI), Z9
+	VPSRLD            $0x04, 960(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     156(R8), Z9, Z8
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPSRLD            $0x04, 1024(DI), Z9
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     160(R8), Z9, Z8
-	VPSRLD            $0x04, 1088(DI), Z9
+	VPSRLD            $0x04, 1088(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     164(R8), Z9, Z8
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1152(DI), Z9
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     168(R8), Z9, Z8
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1216(DI), Z9
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     172(R8), Z9, Z8
 	VPSRLD            $0x18, Z5, Z5
@@ -210,29 +210,29 @@ block:
 
 	// sub-block 4, scale 0
 	VPXORD            Z5, Z5, Z5
-	VPANDD            1280(DI), Z0, Z7
+	VPANDD            1280(BX), Z0, Z7
 	VPDPBUSD.BCST     192(R8), Z7, Z5
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPANDD            1344(DI), Z0, Z7
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z7
 	VPDPBUSD.BCST     196(R8), Z7, Z5
-	VPANDD            1408(DI), Z0, Z7
+	VPANDD            1408(BX), Z0, Z7
 	VPDPBUSD.BCST     200(R8), Z7, Z5
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPANDD            1472(DI), Z0, Z7
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z7
 	VPDPBUSD.BCST     204(R8), Z7, Z5
-	VPANDD            1536(DI), Z0, Z7
+	VPANDD            1536(BX), Z0, Z7
 	VPDPBUSD.BCST     208(R8), Z7, Z5
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPANDD            1600(DI), Z0, Z7
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z7
 	VPDPBUSD.BCST     212(R8), Z7, Z5
-	VPANDD            1664(DI), Z0, Z7
+	VPANDD            1664(BX), Z0, Z7
 	VPDPBUSD.BCST     216(R8), Z7, Z5
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPANDD            1728(DI), Z0, Z7
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z7
 	VPDPBUSD.BCST     220(R8), Z7, Z5
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z7
 	VCVTDQ2PS         Z7, Z7
@@ -247,38 +247,38 @@ block:
 
 	// sub-block 5, scale 0
 	VPXORD            Z5, Z5, Z5
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPSRLD            $0x04, 1280(DI), Z7
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     240(R8), Z7, Z5
-	VPSRLD            $0x04, 1344(DI), Z7
+	VPSRLD            $0x04, 1344(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     244(R8), Z7, Z5
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPSRLD            $0x04, 1408(DI), Z7
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     248(R8), Z7, Z5
-	VPSRLD            $0x04, 1472(DI), Z7
+	VPSRLD            $0x04, 1472(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     252(R8), Z7, Z5
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPSRLD            $0x04, 1536(DI), Z7
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     256(R8), Z7, Z5
-	VPSRLD            $0x04, 1600(DI), Z7
+	VPSRLD            $0x04, 1600(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     260(R8), Z7, Z5
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPSRLD            $0x04, 1664(DI), Z7
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     264(R8), Z7, Z5
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPSRLD            $0x04, 1728(DI), Z7
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     268(R8), Z7, Z5
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z7
@@ -294,29 +294,29 @@ block:
 
 	// sub-block 6, scale 0
 	VPXORD            Z5, Z5, Z5
-	VPANDD            1792(DI), Z0, Z7
+	VPANDD            1792(BX), Z0, Z7
 	VPDPBUSD.BCST     288(R8), Z7, Z5
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPANDD            1856(DI), Z0, Z7
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z7
 	VPDPBUSD.BCST     292(R8), Z7, Z5
-	VPANDD            1920(DI), Z0, Z7
+	VPANDD            1920(BX), Z0, Z7
 	VPDPBUSD.BCST     296(R8), Z7, Z5
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPANDD            1984(DI), Z0, Z7
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z7
 	VPDPBUSD.BCST     300(R8), Z7, Z5
-	VPANDD            2048(DI), Z0, Z7
+	VPANDD            2048(BX), Z0, Z7
 	VPDPBUSD.BCST     304(R8), Z7, Z5
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPANDD            2112(DI), Z0, Z7
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z7
 	VPDPBUSD.BCST     308(R8), Z7, Z5
-	VPANDD            2176(DI), Z0, Z7
+	VPANDD            2176(BX), Z0, Z7
 	VPDPBUSD.BCST     312(R8), Z7, Z5
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPANDD            2240(DI), Z0, Z7
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z7
 	VPDPBUSD.BCST     316(R8), Z7, Z5
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z7
 	VCVTDQ2PS         Z7, Z7
@@ -331,38 +331,38 @@ block:
 
 	// sub-block 7, scale 0
 	VPXORD            Z5, Z5, Z5
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 1792(DI), Z7
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     336(R8), Z7, Z5
-	VPSRLD            $0x04, 1856(DI), Z7
+	VPSRLD            $0x04, 1856(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     340(R8), Z7, Z5
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 1920(DI), Z7
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     344(R8), Z7, Z5
-	VPSRLD            $0x04, 1984(DI), Z7
+	VPSRLD            $0x04, 1984(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     348(R8), Z7, Z5
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPSRLD            $0x04, 2048(DI), Z7
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     352(R8), Z7, Z5
-	VPSRLD            $0x04, 2112(DI), Z7
+	VPSRLD            $0x04, 2112(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     356(R8), Z7, Z5
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPSRLD            $0x04, 2176(DI), Z7
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     360(R8), Z7, Z5
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPSRLD            $0x04, 2240(DI), Z7
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z7
 	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     364(R8), Z7, Z5
 	VPSRLD            $0x18, Z6, Z6
@@ -376,14 +376,19 @@ block:
 	VMULPS            Z4, Z2, Z2
 	VFNMADD231PS.BCST 372(R8), Z2, Z1
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000900, DI
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R9
 	JNZ               block
-	MOVQ              64(AX), DI
+	MOVQ              64(AX), BX
 	VMOVUPS           Z1, (CX)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -600,12 +605,12 @@ TEXT ·Gemv_q4_kx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R10
@@ -613,9 +618,9 @@ tile:
 	VPXORD Z2, Z2, Z2
 
 block:
-	VMOVDQU32 64(DI), Z3
-	VMOVDQU32 128(DI), Z4
-	VMOVDQU32 192(DI), Z5
+	VMOVDQU32 64(BX), Z3
+	VMOVDQU32 128(BX), Z4
+	VMOVDQU32 192(BX), Z5
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z3, Z6
@@ -627,42 +632,42 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x02, Z4, Z4
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VCVTPH2PS  (DI), Z4
-	VCVTPH2PS  32(DI), Z5
+	VCVTPH2PS  (BX), Z4
+	VCVTPH2PS  32(BX), Z5
 
 	// sub-block 0, scale 0
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPANDD            256(DI), Z0, Z11
+	VPANDD            256(BX), Z0, Z11
 	VPDPBUSD.BCST     (R8), Z11, Z9
 	VPDPBUSD.BCST     (R8)(R9*1), Z11, Z10
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            320(DI), Z0, Z11
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z11
 	VPDPBUSD.BCST     4(R8), Z11, Z9
 	VPDPBUSD.BCST     4(R8)(R9*1), Z11, Z10
-	VPANDD            384(DI), Z0, Z11
+	VPANDD            384(BX), Z0, Z11
 	VPDPBUSD.BCST     8(R8), Z11, Z9
 	VPDPBUSD.BCST     8(R8)(R9*1), Z11, Z10
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            448(DI), Z0, Z11
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z11
 	VPDPBUSD.BCST     12(R8), Z11, Z9
 	VPDPBUSD.BCST     12(R8)(R9*1), Z11, Z10
-	VPANDD            512(DI), Z0, Z11
+	VPANDD            512(BX), Z0, Z11
 	VPDPBUSD.BCST     16(R8), Z11, Z9
 	VPDPBUSD.BCST     16(R8)(R9*1), Z11, Z10
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            576(DI), Z0, Z11
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z11
 	VPDPBUSD.BCST     20(R8), Z11, Z9
 	VPDPBUSD.BCST     20(R8)(R9*1), Z11, Z10
-	VPANDD            640(DI), Z0, Z11
+	VPANDD            640(BX), Z0, Z11
 	VPDPBUSD.BCST     24(R8), Z11, Z9
 	VPDPBUSD.BCST     24(R8)(R9*1), Z11, Z10
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            704(DI), Z0, Z11
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z11
 	VPDPBUSD.BCST     28(R8), Z11, Z9
 	VPDPBUSD.BCST     28(R8)(R9*1), Z11, Z10
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z11
@@ -683,45 +688,45 @@ block:
 	// sub-block 1, scale 0
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPSRLD            $0x04, 256(DI), Z11
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     48(R8), Z11, Z9
 	VPDPBUSD.BCST     48(R8)(R9*1), Z11, Z10
-	VPSRLD            $0x04, 320(DI), Z11
+	VPSRLD            $0x04, 320(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     52(R8), Z11, Z9
 	VPDPBUSD.BCST     52(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 384(DI), Z11
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     56(R8), Z11, Z9
 	VPDPBUSD.BCST     56(R8)(R9*1), Z11, Z10
-	VPSRLD            $0x04, 448(DI), Z11
+	VPSRLD            $0x04, 448(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     60(R8), Z11, Z9
 	VPDPBUSD.BCST     60(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 512(DI), Z11
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     64(R8), Z11, Z9
 	VPDPBUSD.BCST     64(R8)(R9*1), Z11, Z10
-	VPSRLD            $0x04, 576(DI), Z11
+	VPSRLD            $0x04, 576(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     68(R8), Z11, Z9
 	VPDPBUSD.BCST     68(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 640(DI), Z11
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     72(R8), Z11, Z9
 	VPDPBUSD.BCST     72(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 704(DI), Z11
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     76(R8), Z11, Z9
 	VPDPBUSD.BCST     76(R8)(R9*1), Z11, Z10
@@ -743,36 +748,36 @@ block:
 	// sub-block 2, scale 0
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPANDD            768(DI), Z0, Z11
+	VPANDD            768(BX), Z0, Z11
 	VPDPBUSD.BCST     96(R8), Z11, Z9
 	VPDPBUSD.BCST     96(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPANDD            832(DI), Z0, Z11
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z11
 	VPDPBUSD.BCST     100(R8), Z11, Z9
 	VPDPBUSD.BCST     100(R8)(R9*1), Z11, Z10
-	VPANDD            896(DI), Z0, Z11
+	VPANDD            896(BX), Z0, Z11
 	VPDPBUSD.BCST     104(R8), Z11, Z9
 	VPDPBUSD.BCST     104(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPANDD            960(DI), Z0, Z11
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z11
 	VPDPBUSD.BCST     108(R8), Z11, Z9
 	VPDPBUSD.BCST     108(R8)(R9*1), Z11, Z10
-	VPANDD            1024(DI), Z0, Z11
+	VPANDD            1024(BX), Z0, Z11
 	VPDPBUSD.BCST     112(R8), Z11, Z9
 	VPDPBUSD.BCST     112(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1088(DI), Z0, Z11
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z11
 	VPDPBUSD.BCST     116(R8), Z11, Z9
 	VPDPBUSD.BCST     116(R8)(R9*1), Z11, Z10
-	VPANDD            1152(DI), Z0, Z11
+	VPANDD            1152(BX), Z0, Z11
 	VPDPBUSD.BCST     120(R8), Z11, Z9
 	VPDPBUSD.BCST     120(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1216(DI), Z0, Z11
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z11
 	VPDPBUSD.BCST     124(R8), Z11, Z9
 	VPDPBUSD.BCST     124(R8)(R9*1), Z11, Z10
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z11
@@ -793,45 +798,45 @@ block:
 	// sub-block 3, scale 0
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPSRLD            $0x04, 768(DI), Z11
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     144(R8), Z11, Z9
 	VPDPBUSD.BCST     144(R8)(R9*1), Z11, Z10
-	VPSRLD            $0x04, 832(DI), Z11
+	VPSRLD            $0x04, 832(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     148(R8), Z11, Z9
 	VPDPBUSD.BCST     148(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPSRLD            $0x04, 896(DI), Z11
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     152(R8), Z11, Z9
 	VPDPBUSD.BCST     152(R8)(R9*1), Z11, Z10
-	VPSRLD            $0x04, 960(DI), Z11
+	VPSRLD            $0x04, 960(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     156(R8), Z11, Z9
 	VPDPBUSD.BCST     156(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPSRLD            $0x04, 1024(DI), Z11
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     160(R8), Z11, Z9
 	VPDPBUSD.BCST     160(R8)(R9*1), Z11, Z10
-	VPSRLD            $0x04, 1088(DI), Z11
+	VPSRLD            $0x04, 1088(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     164(R8), Z11, Z9
 	VPDPBUSD.BCST     164(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1152(DI), Z11
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     168(R8), Z11, Z9
 	VPDPBUSD.BCST     168(R8)(R9*1), Z11, Z10
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1216(DI), Z11
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     172(R8), Z11, Z9
 	VPDPBUSD.BCST     172(R8)(R9*1), Z11, Z10
@@ -853,36 +858,36 @@ block:
 	// sub-block 4, scale 0
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	VPANDD            1280(DI), Z0, Z9
+	VPANDD            1280(BX), Z0, Z9
 	VPDPBUSD.BCST     192(R8), Z9, Z6
 	VPDPBUSD.BCST     192(R8)(R9*1), Z9, Z8
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPANDD            1344(DI), Z0, Z9
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z9
 	VPDPBUSD.BCST     196(R8), Z9, Z6
 	VPDPBUSD.BCST     196(R8)(R9*1), Z9, Z8
-	VPANDD            1408(DI), Z0, Z9
+	VPANDD            1408(BX), Z0, Z9
 	VPDPBUSD.BCST     200(R8), Z9, Z6
 	VPDPBUSD.BCST     200(R8)(R9*1), Z9, Z8
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPANDD            1472(DI), Z0, Z9
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z9
 	VPDPBUSD.BCST     204(R8), Z9, Z6
 	VPDPBUSD.BCST     204(R8)(R9*1), Z9, Z8
-	VPANDD            1536(DI), Z0, Z9
+	VPANDD            1536(BX), Z0, Z9
 	VPDPBUSD.BCST     208(R8), Z9, Z6
 	VPDPBUSD.BCST     208(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPANDD            1600(DI), Z0, Z9
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z9
 	VPDPBUSD.BCST     212(R8), Z9, Z6
 	VPDPBUSD.BCST     212(R8)(R9*1), Z9, Z8
-	VPANDD            1664(DI), Z0, Z9
+	VPANDD            1664(BX), Z0, Z9
 	VPDPBUSD.BCST     216(R8), Z9, Z6
 	VPDPBUSD.BCST     216(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPANDD            1728(DI), Z0, Z9
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z9
 	VPDPBUSD.BCST     220(R8), Z9, Z6
 	VPDPBUSD.BCST     220(R8)(R9*1), Z9, Z8
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z9
@@ -903,45 +908,45 @@ block:
 	// sub-block 5, scale 0
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPSRLD            $0x04, 1280(DI), Z9
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     240(R8), Z9, Z6
 	VPDPBUSD.BCST     240(R8)(R9*1), Z9, Z8
-	VPSRLD            $0x04, 1344(DI), Z9
+	VPSRLD            $0x04, 1344(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     244(R8), Z9, Z6
 	VPDPBUSD.BCST     244(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPSRLD            $0x04, 1408(DI), Z9
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     248(R8), Z9, Z6
 	VPDPBUSD.BCST     248(R8)(R9*1), Z9, Z8
-	VPSRLD            $0x04, 1472(DI), Z9
+	VPSRLD            $0x04, 1472(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     252(R8), Z9, Z6
 	VPDPBUSD.BCST     252(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPSRLD            $0x04, 1536(DI), Z9
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     256(R8), Z9, Z6
 	VPDPBUSD.BCST     256(R8)(R9*1), Z9, Z8
-	VPSRLD            $0x04, 1600(DI), Z9
+	VPSRLD            $0x04, 1600(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     260(R8), Z9, Z6
 	VPDPBUSD.BCST     260(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPSRLD            $0x04, 1664(DI), Z9
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     264(R8), Z9, Z6
 	VPDPBUSD.BCST     264(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPSRLD            $0x04, 1728(DI), Z9
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     268(R8), Z9, Z6
 	VPDPBUSD.BCST     268(R8)(R9*1), Z9, Z8
@@ -963,36 +968,36 @@ block:
 	// sub-block 6, scale 0
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	VPANDD            1792(DI), Z0, Z9
+	VPANDD            1792(BX), Z0, Z9
 	VPDPBUSD.BCST     288(R8), Z9, Z6
 	VPDPBUSD.BCST     288(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPANDD            1856(DI), Z0, Z9
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z9
 	VPDPBUSD.BCST     292(R8), Z9, Z6
 	VPDPBUSD.BCST     292(R8)(R9*1), Z9, Z8
-	VPANDD            1920(DI), Z0, Z9
+	VPANDD            1920(BX), Z0, Z9
 	VPDPBUSD.BCST     296(R8), Z9, Z6
 	VPDPBUSD.BCST     296(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPANDD            1984(DI), Z0, Z9
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z9
 	VPDPBUSD.BCST     300(R8), Z9, Z6
 	VPDPBUSD.BCST     300(R8)(R9*1), Z9, Z8
-	VPANDD            2048(DI), Z0, Z9
+	VPANDD            2048(BX), Z0, Z9
 	VPDPBUSD.BCST     304(R8), Z9, Z6
 	VPDPBUSD.BCST     304(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPANDD            2112(DI), Z0, Z9
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z9
 	VPDPBUSD.BCST     308(R8), Z9, Z6
 	VPDPBUSD.BCST     308(R8)(R9*1), Z9, Z8
-	VPANDD            2176(DI), Z0, Z9
+	VPANDD            2176(BX), Z0, Z9
 	VPDPBUSD.BCST     312(R8), Z9, Z6
 	VPDPBUSD.BCST     312(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPANDD            2240(DI), Z0, Z9
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z9
 	VPDPBUSD.BCST     316(R8), Z9, Z6
 	VPDPBUSD.BCST     316(R8)(R9*1), Z9, Z8
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z9
@@ -1013,45 +1018,45 @@ block:
 	// sub-block 7, scale 0
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 1792(DI), Z9
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     336(R8), Z9, Z6
 	VPDPBUSD.BCST     336(R8)(R9*1), Z9, Z8
-	VPSRLD            $0x04, 1856(DI), Z9
+	VPSRLD            $0x04, 1856(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     340(R8), Z9, Z6
 	VPDPBUSD.BCST     340(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 1920(DI), Z9
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     344(R8), Z9, Z6
 	VPDPBUSD.BCST     344(R8)(R9*1), Z9, Z8
-	VPSRLD            $0x04, 1984(DI), Z9
+	VPSRLD            $0x04, 1984(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     348(R8), Z9, Z6
 	VPDPBUSD.BCST     348(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPSRLD            $0x04, 2048(DI), Z9
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     352(R8), Z9, Z6
 	VPDPBUSD.BCST     352(R8)(R9*1), Z9, Z8
-	VPSRLD            $0x04, 2112(DI), Z9
+	VPSRLD            $0x04, 2112(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     356(R8), Z9, Z6
 	VPDPBUSD.BCST     356(R8)(R9*1), Z9, Z8
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPSRLD            $0x04, 2176(DI), Z9
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     360(R8), Z9, Z6
 	VPDPBUSD.BCST     360(R8)(R9*1), Z9, Z8
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPSRLD            $0x04, 2240(DI), Z9
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z9
 	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     364(R8), Z9, Z6
 	VPDPBUSD.BCST     364(R8)(R9*1), Z9, Z8
@@ -1070,15 +1075,20 @@ block:
 	VFNMADD231PS.BCST 372(R8), Z3, Z1
 	VFNMADD231PS.BCST 372(R8)(R9*1), Z3, Z2
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000900, DI
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R10
 	JNZ               block
-	MOVQ              64(AX), DI
+	MOVQ              64(AX), BX
 	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (CX)(DI*1)
+	VMOVUPS           Z2, (CX)(BX*1)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -1091,12 +1101,12 @@ TEXT ·Gemv_q4_kx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R10
@@ -1105,9 +1115,9 @@ tile:
 	VPXORD Z3, Z3, Z3
 
 block:
-	VMOVDQU32 64(DI), Z4
-	VMOVDQU32 128(DI), Z5
-	VMOVDQU32 192(DI), Z6
+	VMOVDQU32 64(BX), Z4
+	VMOVDQU32 128(BX), Z5
+	VMOVDQU32 192(BX), Z6
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z4, Z7
@@ -1119,50 +1129,50 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPSRLD     $0x02, Z5, Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z5, Z4
-	VCVTPH2PS  (DI), Z5
-	VCVTPH2PS  32(DI), Z6
+	VCVTPH2PS  (BX), Z5
+	VCVTPH2PS  32(BX), Z6
 
 	// sub-block 0, scale 0
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPANDD            256(DI), Z0, Z13
+	VPANDD            256(BX), Z0, Z13
 	VPDPBUSD.BCST     (R8), Z13, Z10
 	VPDPBUSD.BCST     (R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     (R8)(R9*2), Z13, Z12
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            320(DI), Z0, Z13
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z13
 	VPDPBUSD.BCST     4(R8), Z13, Z10
 	VPDPBUSD.BCST     4(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     4(R8)(R9*2), Z13, Z12
-	VPANDD            384(DI), Z0, Z13
+	VPANDD            384(BX), Z0, Z13
 	VPDPBUSD.BCST     8(R8), Z13, Z10
 	VPDPBUSD.BCST     8(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     8(R8)(R9*2), Z13, Z12
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            448(DI), Z0, Z13
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z13
 	VPDPBUSD.BCST     12(R8), Z13, Z10
 	VPDPBUSD.BCST     12(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     12(R8)(R9*2), Z13, Z12
-	VPANDD            512(DI), Z0, Z13
+	VPANDD            512(BX), Z0, Z13
 	VPDPBUSD.BCST     16(R8), Z13, Z10
 	VPDPBUSD.BCST     16(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     16(R8)(R9*2), Z13, Z12
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            576(DI), Z0, Z13
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z13
 	VPDPBUSD.BCST     20(R8), Z13, Z10
 	VPDPBUSD.BCST     20(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     20(R8)(R9*2), Z13, Z12
-	VPANDD            640(DI), Z0, Z13
+	VPANDD            640(BX), Z0, Z13
 	VPDPBUSD.BCST     24(R8), Z13, Z10
 	VPDPBUSD.BCST     24(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     24(R8)(R9*2), Z13, Z12
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            704(DI), Z0, Z13
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z13
 	VPDPBUSD.BCST     28(R8), Z13, Z10
 	VPDPBUSD.BCST     28(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     28(R8)(R9*2), Z13, Z12
@@ -1189,52 +1199,52 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPSRLD            $0x04, 256(DI), Z13
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     48(R8), Z13, Z10
 	VPDPBUSD.BCST     48(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     48(R8)(R9*2), Z13, Z12
-	VPSRLD            $0x04, 320(DI), Z13
+	VPSRLD            $0x04, 320(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     52(R8), Z13, Z10
 	VPDPBUSD.BCST     52(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     52(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 384(DI), Z13
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     56(R8), Z13, Z10
 	VPDPBUSD.BCST     56(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     56(R8)(R9*2), Z13, Z12
-	VPSRLD            $0x04, 448(DI), Z13
+	VPSRLD            $0x04, 448(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     60(R8), Z13, Z10
 	VPDPBUSD.BCST     60(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     60(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 512(DI), Z13
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     64(R8), Z13, Z10
 	VPDPBUSD.BCST     64(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     64(R8)(R9*2), Z13, Z12
-	VPSRLD            $0x04, 576(DI), Z13
+	VPSRLD            $0x04, 576(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     68(R8), Z13, Z10
 	VPDPBUSD.BCST     68(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     68(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 640(DI), Z13
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     72(R8), Z13, Z10
 	VPDPBUSD.BCST     72(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     72(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 704(DI), Z13
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     76(R8), Z13, Z10
 	VPDPBUSD.BCST     76(R8)(R9*1), Z13, Z11
@@ -1262,43 +1272,43 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPANDD            768(DI), Z0, Z13
+	VPANDD            768(BX), Z0, Z13
 	VPDPBUSD.BCST     96(R8), Z13, Z10
 	VPDPBUSD.BCST     96(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     96(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPANDD            832(DI), Z0, Z13
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z13
 	VPDPBUSD.BCST     100(R8), Z13, Z10
 	VPDPBUSD.BCST     100(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     100(R8)(R9*2), Z13, Z12
-	VPANDD            896(DI), Z0, Z13
+	VPANDD            896(BX), Z0, Z13
 	VPDPBUSD.BCST     104(R8), Z13, Z10
 	VPDPBUSD.BCST     104(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     104(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPANDD            960(DI), Z0, Z13
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z13
 	VPDPBUSD.BCST     108(R8), Z13, Z10
 	VPDPBUSD.BCST     108(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     108(R8)(R9*2), Z13, Z12
-	VPANDD            1024(DI), Z0, Z13
+	VPANDD            1024(BX), Z0, Z13
 	VPDPBUSD.BCST     112(R8), Z13, Z10
 	VPDPBUSD.BCST     112(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     112(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1088(DI), Z0, Z13
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z13
 	VPDPBUSD.BCST     116(R8), Z13, Z10
 	VPDPBUSD.BCST     116(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     116(R8)(R9*2), Z13, Z12
-	VPANDD            1152(DI), Z0, Z13
+	VPANDD            1152(BX), Z0, Z13
 	VPDPBUSD.BCST     120(R8), Z13, Z10
 	VPDPBUSD.BCST     120(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     120(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1216(DI), Z0, Z13
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z13
 	VPDPBUSD.BCST     124(R8), Z13, Z10
 	VPDPBUSD.BCST     124(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     124(R8)(R9*2), Z13, Z12
@@ -1325,52 +1335,52 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPSRLD            $0x04, 768(DI), Z13
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     144(R8), Z13, Z10
 	VPDPBUSD.BCST     144(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     144(R8)(R9*2), Z13, Z12
-	VPSRLD            $0x04, 832(DI), Z13
+	VPSRLD            $0x04, 832(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     148(R8), Z13, Z10
 	VPDPBUSD.BCST     148(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     148(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPSRLD            $0x04, 896(DI), Z13
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     152(R8), Z13, Z10
 	VPDPBUSD.BCST     152(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     152(R8)(R9*2), Z13, Z12
-	VPSRLD            $0x04, 960(DI), Z13
+	VPSRLD            $0x04, 960(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     156(R8), Z13, Z10
 	VPDPBUSD.BCST     156(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     156(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPSRLD            $0x04, 1024(DI), Z13
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     160(R8), Z13, Z10
 	VPDPBUSD.BCST     160(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     160(R8)(R9*2), Z13, Z12
-	VPSRLD            $0x04, 1088(DI), Z13
+	VPSRLD            $0x04, 1088(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     164(R8), Z13, Z10
 	VPDPBUSD.BCST     164(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     164(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1152(DI), Z13
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     168(R8), Z13, Z10
 	VPDPBUSD.BCST     168(R8)(R9*1), Z13, Z11
 	VPDPBUSD.BCST     168(R8)(R9*2), Z13, Z12
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1216(DI), Z13
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     172(R8), Z13, Z10
 	VPDPBUSD.BCST     172(R8)(R9*1), Z13, Z11
@@ -1398,43 +1408,43 @@ block:
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPANDD            1280(DI), Z0, Z11
+	VPANDD            1280(BX), Z0, Z11
 	VPDPBUSD.BCST     192(R8), Z11, Z7
 	VPDPBUSD.BCST     192(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     192(R8)(R9*2), Z11, Z10
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPANDD            1344(DI), Z0, Z11
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z11
 	VPDPBUSD.BCST     196(R8), Z11, Z7
 	VPDPBUSD.BCST     196(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     196(R8)(R9*2), Z11, Z10
-	VPANDD            1408(DI), Z0, Z11
+	VPANDD            1408(BX), Z0, Z11
 	VPDPBUSD.BCST     200(R8), Z11, Z7
 	VPDPBUSD.BCST     200(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     200(R8)(R9*2), Z11, Z10
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPANDD            1472(DI), Z0, Z11
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z11
 	VPDPBUSD.BCST     204(R8), Z11, Z7
 	VPDPBUSD.BCST     204(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     204(R8)(R9*2), Z11, Z10
-	VPANDD            1536(DI), Z0, Z11
+	VPANDD            1536(BX), Z0, Z11
 	VPDPBUSD.BCST     208(R8), Z11, Z7
 	VPDPBUSD.BCST     208(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     208(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPANDD            1600(DI), Z0, Z11
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z11
 	VPDPBUSD.BCST     212(R8), Z11, Z7
 	VPDPBUSD.BCST     212(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     212(R8)(R9*2), Z11, Z10
-	VPANDD            1664(DI), Z0, Z11
+	VPANDD            1664(BX), Z0, Z11
 	VPDPBUSD.BCST     216(R8), Z11, Z7
 	VPDPBUSD.BCST     216(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     216(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPANDD            1728(DI), Z0, Z11
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z11
 	VPDPBUSD.BCST     220(R8), Z11, Z7
 	VPDPBUSD.BCST     220(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     220(R8)(R9*2), Z11, Z10
@@ -1461,52 +1471,52 @@ block:
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPSRLD            $0x04, 1280(DI), Z11
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     240(R8), Z11, Z7
 	VPDPBUSD.BCST     240(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     240(R8)(R9*2), Z11, Z10
-	VPSRLD            $0x04, 1344(DI), Z11
+	VPSRLD            $0x04, 1344(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     244(R8), Z11, Z7
 	VPDPBUSD.BCST     244(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     244(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPSRLD            $0x04, 1408(DI), Z11
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     248(R8), Z11, Z7
 	VPDPBUSD.BCST     248(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     248(R8)(R9*2), Z11, Z10
-	VPSRLD            $0x04, 1472(DI), Z11
+	VPSRLD            $0x04, 1472(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     252(R8), Z11, Z7
 	VPDPBUSD.BCST     252(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     252(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPSRLD            $0x04, 1536(DI), Z11
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     256(R8), Z11, Z7
 	VPDPBUSD.BCST     256(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     256(R8)(R9*2), Z11, Z10
-	VPSRLD            $0x04, 1600(DI), Z11
+	VPSRLD            $0x04, 1600(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     260(R8), Z11, Z7
 	VPDPBUSD.BCST     260(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     260(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPSRLD            $0x04, 1664(DI), Z11
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     264(R8), Z11, Z7
 	VPDPBUSD.BCST     264(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     264(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPSRLD            $0x04, 1728(DI), Z11
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     268(R8), Z11, Z7
 	VPDPBUSD.BCST     268(R8)(R9*1), Z11, Z9
@@ -1534,43 +1544,43 @@ block:
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPANDD            1792(DI), Z0, Z11
+	VPANDD            1792(BX), Z0, Z11
 	VPDPBUSD.BCST     288(R8), Z11, Z7
 	VPDPBUSD.BCST     288(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     288(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPANDD            1856(DI), Z0, Z11
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z11
 	VPDPBUSD.BCST     292(R8), Z11, Z7
 	VPDPBUSD.BCST     292(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     292(R8)(R9*2), Z11, Z10
-	VPANDD            1920(DI), Z0, Z11
+	VPANDD            1920(BX), Z0, Z11
 	VPDPBUSD.BCST     296(R8), Z11, Z7
 	VPDPBUSD.BCST     296(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     296(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPANDD            1984(DI), Z0, Z11
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z11
 	VPDPBUSD.BCST     300(R8), Z11, Z7
 	VPDPBUSD.BCST     300(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     300(R8)(R9*2), Z11, Z10
-	VPANDD            2048(DI), Z0, Z11
+	VPANDD            2048(BX), Z0, Z11
 	VPDPBUSD.BCST     304(R8), Z11, Z7
 	VPDPBUSD.BCST     304(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     304(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPANDD            2112(DI), Z0, Z11
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z11
 	VPDPBUSD.BCST     308(R8), Z11, Z7
 	VPDPBUSD.BCST     308(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     308(R8)(R9*2), Z11, Z10
-	VPANDD            2176(DI), Z0, Z11
+	VPANDD            2176(BX), Z0, Z11
 	VPDPBUSD.BCST     312(R8), Z11, Z7
 	VPDPBUSD.BCST     312(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     312(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPANDD            2240(DI), Z0, Z11
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z11
 	VPDPBUSD.BCST     316(R8), Z11, Z7
 	VPDPBUSD.BCST     316(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     316(R8)(R9*2), Z11, Z10
@@ -1597,52 +1607,52 @@ block:
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 1792(DI), Z11
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     336(R8), Z11, Z7
 	VPDPBUSD.BCST     336(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     336(R8)(R9*2), Z11, Z10
-	VPSRLD            $0x04, 1856(DI), Z11
+	VPSRLD            $0x04, 1856(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     340(R8), Z11, Z7
 	VPDPBUSD.BCST     340(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     340(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 1920(DI), Z11
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     344(R8), Z11, Z7
 	VPDPBUSD.BCST     344(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     344(R8)(R9*2), Z11, Z10
-	VPSRLD            $0x04, 1984(DI), Z11
+	VPSRLD            $0x04, 1984(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     348(R8), Z11, Z7
 	VPDPBUSD.BCST     348(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     348(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPSRLD            $0x04, 2048(DI), Z11
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     352(R8), Z11, Z7
 	VPDPBUSD.BCST     352(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     352(R8)(R9*2), Z11, Z10
-	VPSRLD            $0x04, 2112(DI), Z11
+	VPSRLD            $0x04, 2112(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     356(R8), Z11, Z7
 	VPDPBUSD.BCST     356(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     356(R8)(R9*2), Z11, Z10
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPSRLD            $0x04, 2176(DI), Z11
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     360(R8), Z11, Z7
 	VPDPBUSD.BCST     360(R8)(R9*1), Z11, Z9
 	VPDPBUSD.BCST     360(R8)(R9*2), Z11, Z10
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPSRLD            $0x04, 2240(DI), Z11
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z11
 	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     364(R8), Z11, Z7
 	VPDPBUSD.BCST     364(R8)(R9*1), Z11, Z9
@@ -1666,16 +1676,21 @@ block:
 	VFNMADD231PS.BCST 372(R8)(R9*1), Z4, Z2
 	VFNMADD231PS.BCST 372(R8)(R9*2), Z4, Z3
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000900, DI
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R10
 	JNZ               block
-	MOVQ              64(AX), DI
+	MOVQ              64(AX), BX
 	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (CX)(DI*1)
-	VMOVUPS           Z3, (CX)(DI*2)
+	VMOVUPS           Z2, (CX)(BX*1)
+	VMOVUPS           Z3, (CX)(BX*2)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -1688,12 +1703,12 @@ TEXT ·Gemv_q4_kx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
@@ -1704,9 +1719,9 @@ tile:
 	VPXORD Z4, Z4, Z4
 
 block:
-	VMOVDQU32 64(DI), Z5
-	VMOVDQU32 128(DI), Z6
-	VMOVDQU32 192(DI), Z7
+	VMOVDQU32 64(BX), Z5
+	VMOVDQU32 128(BX), Z6
+	VMOVDQU32 192(BX), Z7
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z5, Z8
@@ -1718,58 +1733,58 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
 	VPSRLD     $0x02, Z6, Z6
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VCVTPH2PS  (DI), Z6
-	VCVTPH2PS  32(DI), Z7
+	VCVTPH2PS  (BX), Z6
+	VCVTPH2PS  32(BX), Z7
 
 	// sub-block 0, scale 0
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPANDD            256(DI), Z0, Z15
+	VPANDD            256(BX), Z0, Z15
 	VPDPBUSD.BCST     (R8), Z15, Z11
 	VPDPBUSD.BCST     (R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     (R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     (R8)(R10*1), Z15, Z14
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            320(DI), Z0, Z15
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z15
 	VPDPBUSD.BCST     4(R8), Z15, Z11
 	VPDPBUSD.BCST     4(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     4(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     4(R8)(R10*1), Z15, Z14
-	VPANDD            384(DI), Z0, Z15
+	VPANDD            384(BX), Z0, Z15
 	VPDPBUSD.BCST     8(R8), Z15, Z11
 	VPDPBUSD.BCST     8(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     8(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     8(R8)(R10*1), Z15, Z14
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            448(DI), Z0, Z15
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z15
 	VPDPBUSD.BCST     12(R8), Z15, Z11
 	VPDPBUSD.BCST     12(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     12(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     12(R8)(R10*1), Z15, Z14
-	VPANDD            512(DI), Z0, Z15
+	VPANDD            512(BX), Z0, Z15
 	VPDPBUSD.BCST     16(R8), Z15, Z11
 	VPDPBUSD.BCST     16(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     16(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     16(R8)(R10*1), Z15, Z14
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            576(DI), Z0, Z15
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z15
 	VPDPBUSD.BCST     20(R8), Z15, Z11
 	VPDPBUSD.BCST     20(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     20(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     20(R8)(R10*1), Z15, Z14
-	VPANDD            640(DI), Z0, Z15
+	VPANDD            640(BX), Z0, Z15
 	VPDPBUSD.BCST     24(R8), Z15, Z11
 	VPDPBUSD.BCST     24(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     24(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     24(R8)(R10*1), Z15, Z14
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            704(DI), Z0, Z15
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z15
 	VPDPBUSD.BCST     28(R8), Z15, Z11
 	VPDPBUSD.BCST     28(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     28(R8)(R9*2), Z15, Z13
@@ -1802,59 +1817,59 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPSRLD            $0x04, 256(DI), Z15
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     48(R8), Z15, Z11
 	VPDPBUSD.BCST     48(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     48(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     48(R8)(R10*1), Z15, Z14
-	VPSRLD            $0x04, 320(DI), Z15
+	VPSRLD            $0x04, 320(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     52(R8), Z15, Z11
 	VPDPBUSD.BCST     52(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     52(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     52(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 384(DI), Z15
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     56(R8), Z15, Z11
 	VPDPBUSD.BCST     56(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     56(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     56(R8)(R10*1), Z15, Z14
-	VPSRLD            $0x04, 448(DI), Z15
+	VPSRLD            $0x04, 448(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     60(R8), Z15, Z11
 	VPDPBUSD.BCST     60(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     60(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     60(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 512(DI), Z15
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     64(R8), Z15, Z11
 	VPDPBUSD.BCST     64(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     64(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     64(R8)(R10*1), Z15, Z14
-	VPSRLD            $0x04, 576(DI), Z15
+	VPSRLD            $0x04, 576(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     68(R8), Z15, Z11
 	VPDPBUSD.BCST     68(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     68(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     68(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 640(DI), Z15
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     72(R8), Z15, Z11
 	VPDPBUSD.BCST     72(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     72(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     72(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 704(DI), Z15
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     76(R8), Z15, Z11
 	VPDPBUSD.BCST     76(R8)(R9*1), Z15, Z12
@@ -1888,50 +1903,50 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPANDD            768(DI), Z0, Z15
+	VPANDD            768(BX), Z0, Z15
 	VPDPBUSD.BCST     96(R8), Z15, Z11
 	VPDPBUSD.BCST     96(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     96(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     96(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPANDD            832(DI), Z0, Z15
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z15
 	VPDPBUSD.BCST     100(R8), Z15, Z11
 	VPDPBUSD.BCST     100(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     100(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     100(R8)(R10*1), Z15, Z14
-	VPANDD            896(DI), Z0, Z15
+	VPANDD            896(BX), Z0, Z15
 	VPDPBUSD.BCST     104(R8), Z15, Z11
 	VPDPBUSD.BCST     104(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     104(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     104(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPANDD            960(DI), Z0, Z15
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z15
 	VPDPBUSD.BCST     108(R8), Z15, Z11
 	VPDPBUSD.BCST     108(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     108(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     108(R8)(R10*1), Z15, Z14
-	VPANDD            1024(DI), Z0, Z15
+	VPANDD            1024(BX), Z0, Z15
 	VPDPBUSD.BCST     112(R8), Z15, Z11
 	VPDPBUSD.BCST     112(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     112(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     112(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1088(DI), Z0, Z15
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z15
 	VPDPBUSD.BCST     116(R8), Z15, Z11
 	VPDPBUSD.BCST     116(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     116(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     116(R8)(R10*1), Z15, Z14
-	VPANDD            1152(DI), Z0, Z15
+	VPANDD            1152(BX), Z0, Z15
 	VPDPBUSD.BCST     120(R8), Z15, Z11
 	VPDPBUSD.BCST     120(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     120(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     120(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1216(DI), Z0, Z15
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z15
 	VPDPBUSD.BCST     124(R8), Z15, Z11
 	VPDPBUSD.BCST     124(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     124(R8)(R9*2), Z15, Z13
@@ -1964,59 +1979,59 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPSRLD            $0x04, 768(DI), Z15
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     144(R8), Z15, Z11
 	VPDPBUSD.BCST     144(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     144(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     144(R8)(R10*1), Z15, Z14
-	VPSRLD            $0x04, 832(DI), Z15
+	VPSRLD            $0x04, 832(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     148(R8), Z15, Z11
 	VPDPBUSD.BCST     148(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     148(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     148(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPSRLD            $0x04, 896(DI), Z15
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     152(R8), Z15, Z11
 	VPDPBUSD.BCST     152(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     152(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     152(R8)(R10*1), Z15, Z14
-	VPSRLD            $0x04, 960(DI), Z15
+	VPSRLD            $0x04, 960(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     156(R8), Z15, Z11
 	VPDPBUSD.BCST     156(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     156(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     156(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPSRLD            $0x04, 1024(DI), Z15
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     160(R8), Z15, Z11
 	VPDPBUSD.BCST     160(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     160(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     160(R8)(R10*1), Z15, Z14
-	VPSRLD            $0x04, 1088(DI), Z15
+	VPSRLD            $0x04, 1088(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     164(R8), Z15, Z11
 	VPDPBUSD.BCST     164(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     164(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     164(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1152(DI), Z15
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     168(R8), Z15, Z11
 	VPDPBUSD.BCST     168(R8)(R9*1), Z15, Z12
 	VPDPBUSD.BCST     168(R8)(R9*2), Z15, Z13
 	VPDPBUSD.BCST     168(R8)(R10*1), Z15, Z14
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1216(DI), Z15
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     172(R8), Z15, Z11
 	VPDPBUSD.BCST     172(R8)(R9*1), Z15, Z12
@@ -2050,50 +2065,50 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPANDD            1280(DI), Z0, Z13
+	VPANDD            1280(BX), Z0, Z13
 	VPDPBUSD.BCST     192(R8), Z13, Z8
 	VPDPBUSD.BCST     192(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     192(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     192(R8)(R10*1), Z13, Z12
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPANDD            1344(DI), Z0, Z13
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z13
 	VPDPBUSD.BCST     196(R8), Z13, Z8
 	VPDPBUSD.BCST     196(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     196(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     196(R8)(R10*1), Z13, Z12
-	VPANDD            1408(DI), Z0, Z13
+	VPANDD            1408(BX), Z0, Z13
 	VPDPBUSD.BCST     200(R8), Z13, Z8
 	VPDPBUSD.BCST     200(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     200(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     200(R8)(R10*1), Z13, Z12
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPANDD            1472(DI), Z0, Z13
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z13
 	VPDPBUSD.BCST     204(R8), Z13, Z8
 	VPDPBUSD.BCST     204(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     204(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     204(R8)(R10*1), Z13, Z12
-	VPANDD            1536(DI), Z0, Z13
+	VPANDD            1536(BX), Z0, Z13
 	VPDPBUSD.BCST     208(R8), Z13, Z8
 	VPDPBUSD.BCST     208(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     208(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     208(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPANDD            1600(DI), Z0, Z13
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z13
 	VPDPBUSD.BCST     212(R8), Z13, Z8
 	VPDPBUSD.BCST     212(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     212(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     212(R8)(R10*1), Z13, Z12
-	VPANDD            1664(DI), Z0, Z13
+	VPANDD            1664(BX), Z0, Z13
 	VPDPBUSD.BCST     216(R8), Z13, Z8
 	VPDPBUSD.BCST     216(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     216(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     216(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPANDD            1728(DI), Z0, Z13
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z13
 	VPDPBUSD.BCST     220(R8), Z13, Z8
 	VPDPBUSD.BCST     220(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     220(R8)(R9*2), Z13, Z11
@@ -2126,59 +2141,59 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPSRLD            $0x04, 1280(DI), Z13
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     240(R8), Z13, Z8
 	VPDPBUSD.BCST     240(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     240(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     240(R8)(R10*1), Z13, Z12
-	VPSRLD            $0x04, 1344(DI), Z13
+	VPSRLD            $0x04, 1344(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     244(R8), Z13, Z8
 	VPDPBUSD.BCST     244(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     244(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     244(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPSRLD            $0x04, 1408(DI), Z13
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     248(R8), Z13, Z8
 	VPDPBUSD.BCST     248(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     248(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     248(R8)(R10*1), Z13, Z12
-	VPSRLD            $0x04, 1472(DI), Z13
+	VPSRLD            $0x04, 1472(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     252(R8), Z13, Z8
 	VPDPBUSD.BCST     252(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     252(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     252(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPSRLD            $0x04, 1536(DI), Z13
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     256(R8), Z13, Z8
 	VPDPBUSD.BCST     256(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     256(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     256(R8)(R10*1), Z13, Z12
-	VPSRLD            $0x04, 1600(DI), Z13
+	VPSRLD            $0x04, 1600(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     260(R8), Z13, Z8
 	VPDPBUSD.BCST     260(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     260(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     260(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPSRLD            $0x04, 1664(DI), Z13
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     264(R8), Z13, Z8
 	VPDPBUSD.BCST     264(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     264(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     264(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPSRLD            $0x04, 1728(DI), Z13
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     268(R8), Z13, Z8
 	VPDPBUSD.BCST     268(R8)(R9*1), Z13, Z10
@@ -2212,50 +2227,50 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPANDD            1792(DI), Z0, Z13
+	VPANDD            1792(BX), Z0, Z13
 	VPDPBUSD.BCST     288(R8), Z13, Z8
 	VPDPBUSD.BCST     288(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     288(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     288(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPANDD            1856(DI), Z0, Z13
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z13
 	VPDPBUSD.BCST     292(R8), Z13, Z8
 	VPDPBUSD.BCST     292(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     292(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     292(R8)(R10*1), Z13, Z12
-	VPANDD            1920(DI), Z0, Z13
+	VPANDD            1920(BX), Z0, Z13
 	VPDPBUSD.BCST     296(R8), Z13, Z8
 	VPDPBUSD.BCST     296(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     296(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     296(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPANDD            1984(DI), Z0, Z13
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z13
 	VPDPBUSD.BCST     300(R8), Z13, Z8
 	VPDPBUSD.BCST     300(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     300(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     300(R8)(R10*1), Z13, Z12
-	VPANDD            2048(DI), Z0, Z13
+	VPANDD            2048(BX), Z0, Z13
 	VPDPBUSD.BCST     304(R8), Z13, Z8
 	VPDPBUSD.BCST     304(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     304(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     304(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPANDD            2112(DI), Z0, Z13
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z13
 	VPDPBUSD.BCST     308(R8), Z13, Z8
 	VPDPBUSD.BCST     308(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     308(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     308(R8)(R10*1), Z13, Z12
-	VPANDD            2176(DI), Z0, Z13
+	VPANDD            2176(BX), Z0, Z13
 	VPDPBUSD.BCST     312(R8), Z13, Z8
 	VPDPBUSD.BCST     312(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     312(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     312(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPANDD            2240(DI), Z0, Z13
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z13
 	VPDPBUSD.BCST     316(R8), Z13, Z8
 	VPDPBUSD.BCST     316(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     316(R8)(R9*2), Z13, Z11
@@ -2288,59 +2303,59 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 1792(DI), Z13
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     336(R8), Z13, Z8
 	VPDPBUSD.BCST     336(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     336(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     336(R8)(R10*1), Z13, Z12
-	VPSRLD            $0x04, 1856(DI), Z13
+	VPSRLD            $0x04, 1856(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     340(R8), Z13, Z8
 	VPDPBUSD.BCST     340(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     340(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     340(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 1920(DI), Z13
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     344(R8), Z13, Z8
 	VPDPBUSD.BCST     344(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     344(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     344(R8)(R10*1), Z13, Z12
-	VPSRLD            $0x04, 1984(DI), Z13
+	VPSRLD            $0x04, 1984(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     348(R8), Z13, Z8
 	VPDPBUSD.BCST     348(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     348(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     348(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPSRLD            $0x04, 2048(DI), Z13
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     352(R8), Z13, Z8
 	VPDPBUSD.BCST     352(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     352(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     352(R8)(R10*1), Z13, Z12
-	VPSRLD            $0x04, 2112(DI), Z13
+	VPSRLD            $0x04, 2112(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     356(R8), Z13, Z8
 	VPDPBUSD.BCST     356(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     356(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     356(R8)(R10*1), Z13, Z12
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPSRLD            $0x04, 2176(DI), Z13
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     360(R8), Z13, Z8
 	VPDPBUSD.BCST     360(R8)(R9*1), Z13, Z10
 	VPDPBUSD.BCST     360(R8)(R9*2), Z13, Z11
 	VPDPBUSD.BCST     360(R8)(R10*1), Z13, Z12
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPSRLD            $0x04, 2240(DI), Z13
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z13
 	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     364(R8), Z13, Z8
 	VPDPBUSD.BCST     364(R8)(R9*1), Z13, Z10
@@ -2369,18 +2384,23 @@ block:
 	VFNMADD231PS.BCST 372(R8)(R9*2), Z5, Z3
 	VFNMADD231PS.BCST 372(R8)(R10*1), Z5, Z4
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000900, DI
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R11
 	JNZ               block
-	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
+	MOVQ              64(AX), BX
+	LEAQ              (BX)(BX*2), SI
 	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (CX)(DI*1)
-	VMOVUPS           Z3, (CX)(DI*2)
-	VMOVUPS           Z4, (CX)(R8*1)
+	VMOVUPS           Z2, (CX)(BX*1)
+	VMOVUPS           Z3, (CX)(BX*2)
+	VMOVUPS           Z4, (CX)(SI*1)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -2393,12 +2413,12 @@ TEXT ·Gemv_q4_kx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
@@ -2410,9 +2430,9 @@ tile:
 	VPXORD Z5, Z5, Z5
 
 block:
-	VMOVDQU32 64(DI), Z6
-	VMOVDQU32 128(DI), Z7
-	VMOVDQU32 192(DI), Z8
+	VMOVDQU32 64(BX), Z6
+	VMOVDQU32 128(BX), Z7
+	VMOVDQU32 192(BX), Z8
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z6, Z9
@@ -2424,8 +2444,8 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD     $0x02, Z7, Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z7, Z6
-	VCVTPH2PS  (DI), Z7
-	VCVTPH2PS  32(DI), Z8
+	VCVTPH2PS  (BX), Z7
+	VCVTPH2PS  32(BX), Z8
 
 	// sub-block 0, scale 0
 	VPXORD            Z12, Z12, Z12
@@ -2433,57 +2453,57 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	VPANDD            256(DI), Z0, Z17
+	VPANDD            256(BX), Z0, Z17
 	VPDPBUSD.BCST     (R8), Z17, Z12
 	VPDPBUSD.BCST     (R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     (R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     (R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     (R8)(R9*4), Z17, Z16
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            320(DI), Z0, Z17
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z17
 	VPDPBUSD.BCST     4(R8), Z17, Z12
 	VPDPBUSD.BCST     4(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     4(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     4(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     4(R8)(R9*4), Z17, Z16
-	VPANDD            384(DI), Z0, Z17
+	VPANDD            384(BX), Z0, Z17
 	VPDPBUSD.BCST     8(R8), Z17, Z12
 	VPDPBUSD.BCST     8(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     8(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     8(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     8(R8)(R9*4), Z17, Z16
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            448(DI), Z0, Z17
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z17
 	VPDPBUSD.BCST     12(R8), Z17, Z12
 	VPDPBUSD.BCST     12(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     12(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     12(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     12(R8)(R9*4), Z17, Z16
-	VPANDD            512(DI), Z0, Z17
+	VPANDD            512(BX), Z0, Z17
 	VPDPBUSD.BCST     16(R8), Z17, Z12
 	VPDPBUSD.BCST     16(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     16(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     16(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     16(R8)(R9*4), Z17, Z16
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            576(DI), Z0, Z17
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z17
 	VPDPBUSD.BCST     20(R8), Z17, Z12
 	VPDPBUSD.BCST     20(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     20(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     20(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     20(R8)(R9*4), Z17, Z16
-	VPANDD            640(DI), Z0, Z17
+	VPANDD            640(BX), Z0, Z17
 	VPDPBUSD.BCST     24(R8), Z17, Z12
 	VPDPBUSD.BCST     24(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     24(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     24(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     24(R8)(R9*4), Z17, Z16
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            704(DI), Z0, Z17
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z17
 	VPDPBUSD.BCST     28(R8), Z17, Z12
 	VPDPBUSD.BCST     28(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     28(R8)(R9*2), Z17, Z14
@@ -2522,66 +2542,66 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPSRLD            $0x04, 256(DI), Z17
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     48(R8), Z17, Z12
 	VPDPBUSD.BCST     48(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     48(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     48(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     48(R8)(R9*4), Z17, Z16
-	VPSRLD            $0x04, 320(DI), Z17
+	VPSRLD            $0x04, 320(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     52(R8), Z17, Z12
 	VPDPBUSD.BCST     52(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     52(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     52(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     52(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 384(DI), Z17
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     56(R8), Z17, Z12
 	VPDPBUSD.BCST     56(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     56(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     56(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     56(R8)(R9*4), Z17, Z16
-	VPSRLD            $0x04, 448(DI), Z17
+	VPSRLD            $0x04, 448(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     60(R8), Z17, Z12
 	VPDPBUSD.BCST     60(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     60(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     60(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     60(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 512(DI), Z17
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     64(R8), Z17, Z12
 	VPDPBUSD.BCST     64(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     64(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     64(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     64(R8)(R9*4), Z17, Z16
-	VPSRLD            $0x04, 576(DI), Z17
+	VPSRLD            $0x04, 576(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     68(R8), Z17, Z12
 	VPDPBUSD.BCST     68(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     68(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     68(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     68(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 640(DI), Z17
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     72(R8), Z17, Z12
 	VPDPBUSD.BCST     72(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     72(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     72(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     72(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 704(DI), Z17
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     76(R8), Z17, Z12
 	VPDPBUSD.BCST     76(R8)(R9*1), Z17, Z13
@@ -2621,57 +2641,57 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	VPANDD            768(DI), Z0, Z17
+	VPANDD            768(BX), Z0, Z17
 	VPDPBUSD.BCST     96(R8), Z17, Z12
 	VPDPBUSD.BCST     96(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     96(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     96(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     96(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPANDD            832(DI), Z0, Z17
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z17
 	VPDPBUSD.BCST     100(R8), Z17, Z12
 	VPDPBUSD.BCST     100(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     100(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     100(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     100(R8)(R9*4), Z17, Z16
-	VPANDD            896(DI), Z0, Z17
+	VPANDD            896(BX), Z0, Z17
 	VPDPBUSD.BCST     104(R8), Z17, Z12
 	VPDPBUSD.BCST     104(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     104(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     104(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     104(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPANDD            960(DI), Z0, Z17
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z17
 	VPDPBUSD.BCST     108(R8), Z17, Z12
 	VPDPBUSD.BCST     108(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     108(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     108(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     108(R8)(R9*4), Z17, Z16
-	VPANDD            1024(DI), Z0, Z17
+	VPANDD            1024(BX), Z0, Z17
 	VPDPBUSD.BCST     112(R8), Z17, Z12
 	VPDPBUSD.BCST     112(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     112(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     112(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     112(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1088(DI), Z0, Z17
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z17
 	VPDPBUSD.BCST     116(R8), Z17, Z12
 	VPDPBUSD.BCST     116(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     116(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     116(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     116(R8)(R9*4), Z17, Z16
-	VPANDD            1152(DI), Z0, Z17
+	VPANDD            1152(BX), Z0, Z17
 	VPDPBUSD.BCST     120(R8), Z17, Z12
 	VPDPBUSD.BCST     120(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     120(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     120(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     120(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1216(DI), Z0, Z17
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z17
 	VPDPBUSD.BCST     124(R8), Z17, Z12
 	VPDPBUSD.BCST     124(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     124(R8)(R9*2), Z17, Z14
@@ -2710,66 +2730,66 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPSRLD            $0x04, 768(DI), Z17
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     144(R8), Z17, Z12
 	VPDPBUSD.BCST     144(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     144(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     144(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     144(R8)(R9*4), Z17, Z16
-	VPSRLD            $0x04, 832(DI), Z17
+	VPSRLD            $0x04, 832(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     148(R8), Z17, Z12
 	VPDPBUSD.BCST     148(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     148(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     148(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     148(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPSRLD            $0x04, 896(DI), Z17
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     152(R8), Z17, Z12
 	VPDPBUSD.BCST     152(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     152(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     152(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     152(R8)(R9*4), Z17, Z16
-	VPSRLD            $0x04, 960(DI), Z17
+	VPSRLD            $0x04, 960(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     156(R8), Z17, Z12
 	VPDPBUSD.BCST     156(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     156(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     156(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     156(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPSRLD            $0x04, 1024(DI), Z17
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     160(R8), Z17, Z12
 	VPDPBUSD.BCST     160(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     160(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     160(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     160(R8)(R9*4), Z17, Z16
-	VPSRLD            $0x04, 1088(DI), Z17
+	VPSRLD            $0x04, 1088(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     164(R8), Z17, Z12
 	VPDPBUSD.BCST     164(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     164(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     164(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     164(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1152(DI), Z17
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     168(R8), Z17, Z12
 	VPDPBUSD.BCST     168(R8)(R9*1), Z17, Z13
 	VPDPBUSD.BCST     168(R8)(R9*2), Z17, Z14
 	VPDPBUSD.BCST     168(R8)(R10*1), Z17, Z15
 	VPDPBUSD.BCST     168(R8)(R9*4), Z17, Z16
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1216(DI), Z17
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     172(R8), Z17, Z12
 	VPDPBUSD.BCST     172(R8)(R9*1), Z17, Z13
@@ -2809,57 +2829,57 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPANDD            1280(DI), Z0, Z15
+	VPANDD            1280(BX), Z0, Z15
 	VPDPBUSD.BCST     192(R8), Z15, Z9
 	VPDPBUSD.BCST     192(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     192(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     192(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     192(R8)(R9*4), Z15, Z14
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPANDD            1344(DI), Z0, Z15
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z15
 	VPDPBUSD.BCST     196(R8), Z15, Z9
 	VPDPBUSD.BCST     196(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     196(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     196(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     196(R8)(R9*4), Z15, Z14
-	VPANDD            1408(DI), Z0, Z15
+	VPANDD            1408(BX), Z0, Z15
 	VPDPBUSD.BCST     200(R8), Z15, Z9
 	VPDPBUSD.BCST     200(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     200(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     200(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     200(R8)(R9*4), Z15, Z14
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPANDD            1472(DI), Z0, Z15
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z15
 	VPDPBUSD.BCST     204(R8), Z15, Z9
 	VPDPBUSD.BCST     204(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     204(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     204(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     204(R8)(R9*4), Z15, Z14
-	VPANDD            1536(DI), Z0, Z15
+	VPANDD            1536(BX), Z0, Z15
 	VPDPBUSD.BCST     208(R8), Z15, Z9
 	VPDPBUSD.BCST     208(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     208(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     208(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     208(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPANDD            1600(DI), Z0, Z15
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z15
 	VPDPBUSD.BCST     212(R8), Z15, Z9
 	VPDPBUSD.BCST     212(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     212(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     212(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     212(R8)(R9*4), Z15, Z14
-	VPANDD            1664(DI), Z0, Z15
+	VPANDD            1664(BX), Z0, Z15
 	VPDPBUSD.BCST     216(R8), Z15, Z9
 	VPDPBUSD.BCST     216(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     216(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     216(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     216(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPANDD            1728(DI), Z0, Z15
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z15
 	VPDPBUSD.BCST     220(R8), Z15, Z9
 	VPDPBUSD.BCST     220(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     220(R8)(R9*2), Z15, Z12
@@ -2898,66 +2918,66 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPSRLD            $0x04, 1280(DI), Z15
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     240(R8), Z15, Z9
 	VPDPBUSD.BCST     240(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     240(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     240(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     240(R8)(R9*4), Z15, Z14
-	VPSRLD            $0x04, 1344(DI), Z15
+	VPSRLD            $0x04, 1344(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     244(R8), Z15, Z9
 	VPDPBUSD.BCST     244(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     244(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     244(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     244(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPSRLD            $0x04, 1408(DI), Z15
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     248(R8), Z15, Z9
 	VPDPBUSD.BCST     248(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     248(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     248(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     248(R8)(R9*4), Z15, Z14
-	VPSRLD            $0x04, 1472(DI), Z15
+	VPSRLD            $0x04, 1472(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     252(R8), Z15, Z9
 	VPDPBUSD.BCST     252(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     252(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     252(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     252(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPSRLD            $0x04, 1536(DI), Z15
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     256(R8), Z15, Z9
 	VPDPBUSD.BCST     256(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     256(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     256(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     256(R8)(R9*4), Z15, Z14
-	VPSRLD            $0x04, 1600(DI), Z15
+	VPSRLD            $0x04, 1600(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     260(R8), Z15, Z9
 	VPDPBUSD.BCST     260(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     260(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     260(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     260(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPSRLD            $0x04, 1664(DI), Z15
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     264(R8), Z15, Z9
 	VPDPBUSD.BCST     264(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     264(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     264(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     264(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPSRLD            $0x04, 1728(DI), Z15
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     268(R8), Z15, Z9
 	VPDPBUSD.BCST     268(R8)(R9*1), Z15, Z11
@@ -2997,57 +3017,57 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPANDD            1792(DI), Z0, Z15
+	VPANDD            1792(BX), Z0, Z15
 	VPDPBUSD.BCST     288(R8), Z15, Z9
 	VPDPBUSD.BCST     288(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     288(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     288(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     288(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPANDD            1856(DI), Z0, Z15
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z15
 	VPDPBUSD.BCST     292(R8), Z15, Z9
 	VPDPBUSD.BCST     292(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     292(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     292(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     292(R8)(R9*4), Z15, Z14
-	VPANDD            1920(DI), Z0, Z15
+	VPANDD            1920(BX), Z0, Z15
 	VPDPBUSD.BCST     296(R8), Z15, Z9
 	VPDPBUSD.BCST     296(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     296(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     296(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     296(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPANDD            1984(DI), Z0, Z15
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z15
 	VPDPBUSD.BCST     300(R8), Z15, Z9
 	VPDPBUSD.BCST     300(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     300(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     300(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     300(R8)(R9*4), Z15, Z14
-	VPANDD            2048(DI), Z0, Z15
+	VPANDD            2048(BX), Z0, Z15
 	VPDPBUSD.BCST     304(R8), Z15, Z9
 	VPDPBUSD.BCST     304(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     304(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     304(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     304(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPANDD            2112(DI), Z0, Z15
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z15
 	VPDPBUSD.BCST     308(R8), Z15, Z9
 	VPDPBUSD.BCST     308(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     308(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     308(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     308(R8)(R9*4), Z15, Z14
-	VPANDD            2176(DI), Z0, Z15
+	VPANDD            2176(BX), Z0, Z15
 	VPDPBUSD.BCST     312(R8), Z15, Z9
 	VPDPBUSD.BCST     312(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     312(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     312(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     312(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPANDD            2240(DI), Z0, Z15
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z15
 	VPDPBUSD.BCST     316(R8), Z15, Z9
 	VPDPBUSD.BCST     316(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     316(R8)(R9*2), Z15, Z12
@@ -3086,66 +3106,66 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 1792(DI), Z15
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     336(R8), Z15, Z9
 	VPDPBUSD.BCST     336(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     336(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     336(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     336(R8)(R9*4), Z15, Z14
-	VPSRLD            $0x04, 1856(DI), Z15
+	VPSRLD            $0x04, 1856(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     340(R8), Z15, Z9
 	VPDPBUSD.BCST     340(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     340(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     340(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     340(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 1920(DI), Z15
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     344(R8), Z15, Z9
 	VPDPBUSD.BCST     344(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     344(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     344(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     344(R8)(R9*4), Z15, Z14
-	VPSRLD            $0x04, 1984(DI), Z15
+	VPSRLD            $0x04, 1984(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     348(R8), Z15, Z9
 	VPDPBUSD.BCST     348(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     348(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     348(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     348(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPSRLD            $0x04, 2048(DI), Z15
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     352(R8), Z15, Z9
 	VPDPBUSD.BCST     352(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     352(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     352(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     352(R8)(R9*4), Z15, Z14
-	VPSRLD            $0x04, 2112(DI), Z15
+	VPSRLD            $0x04, 2112(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     356(R8), Z15, Z9
 	VPDPBUSD.BCST     356(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     356(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     356(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     356(R8)(R9*4), Z15, Z14
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPSRLD            $0x04, 2176(DI), Z15
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     360(R8), Z15, Z9
 	VPDPBUSD.BCST     360(R8)(R9*1), Z15, Z11
 	VPDPBUSD.BCST     360(R8)(R9*2), Z15, Z12
 	VPDPBUSD.BCST     360(R8)(R10*1), Z15, Z13
 	VPDPBUSD.BCST     360(R8)(R9*4), Z15, Z14
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPSRLD            $0x04, 2240(DI), Z15
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z15
 	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     364(R8), Z15, Z9
 	VPDPBUSD.BCST     364(R8)(R9*1), Z15, Z11
@@ -3179,19 +3199,24 @@ block:
 	VFNMADD231PS.BCST 372(R8)(R10*1), Z6, Z4
 	VFNMADD231PS.BCST 372(R8)(R9*4), Z6, Z5
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000900, DI
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R11
 	JNZ               block
-	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
+	MOVQ              64(AX), BX
+	LEAQ              (BX)(BX*2), SI
 	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (CX)(DI*1)
-	VMOVUPS           Z3, (CX)(DI*2)
-	VMOVUPS           Z4, (CX)(R8*1)
-	VMOVUPS           Z5, (CX)(DI*4)
+	VMOVUPS           Z2, (CX)(BX*1)
+	VMOVUPS           Z3, (CX)(BX*2)
+	VMOVUPS           Z4, (CX)(SI*1)
+	VMOVUPS           Z5, (CX)(BX*4)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -3204,12 +3229,12 @@ TEXT ·Gemv_q4_kx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
@@ -3223,9 +3248,9 @@ tile:
 	VPXORD Z6, Z6, Z6
 
 block:
-	VMOVDQU32 64(DI), Z7
-	VMOVDQU32 128(DI), Z8
-	VMOVDQU32 192(DI), Z9
+	VMOVDQU32 64(BX), Z7
+	VMOVDQU32 128(BX), Z8
+	VMOVDQU32 192(BX), Z9
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z7, Z10
@@ -3237,8 +3262,8 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
 	VPSRLD     $0x02, Z8, Z8
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VCVTPH2PS  (DI), Z8
-	VCVTPH2PS  32(DI), Z9
+	VCVTPH2PS  (BX), Z8
+	VCVTPH2PS  32(BX), Z9
 
 	// sub-block 0, scale 0
 	VPXORD            Z13, Z13, Z13
@@ -3247,64 +3272,64 @@ block:
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
 	VPXORD            Z18, Z18, Z18
-	VPANDD            256(DI), Z0, Z19
+	VPANDD            256(BX), Z0, Z19
 	VPDPBUSD.BCST     (R8), Z19, Z13
 	VPDPBUSD.BCST     (R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     (R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     (R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     (R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     (R8)(R11*1), Z19, Z18
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            320(DI), Z0, Z19
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z19
 	VPDPBUSD.BCST     4(R8), Z19, Z13
 	VPDPBUSD.BCST     4(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     4(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     4(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     4(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     4(R8)(R11*1), Z19, Z18
-	VPANDD            384(DI), Z0, Z19
+	VPANDD            384(BX), Z0, Z19
 	VPDPBUSD.BCST     8(R8), Z19, Z13
 	VPDPBUSD.BCST     8(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     8(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     8(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     8(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     8(R8)(R11*1), Z19, Z18
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            448(DI), Z0, Z19
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z19
 	VPDPBUSD.BCST     12(R8), Z19, Z13
 	VPDPBUSD.BCST     12(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     12(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     12(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     12(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     12(R8)(R11*1), Z19, Z18
-	VPANDD            512(DI), Z0, Z19
+	VPANDD            512(BX), Z0, Z19
 	VPDPBUSD.BCST     16(R8), Z19, Z13
 	VPDPBUSD.BCST     16(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     16(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     16(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     16(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     16(R8)(R11*1), Z19, Z18
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            576(DI), Z0, Z19
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z19
 	VPDPBUSD.BCST     20(R8), Z19, Z13
 	VPDPBUSD.BCST     20(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     20(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     20(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     20(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     20(R8)(R11*1), Z19, Z18
-	VPANDD            640(DI), Z0, Z19
+	VPANDD            640(BX), Z0, Z19
 	VPDPBUSD.BCST     24(R8), Z19, Z13
 	VPDPBUSD.BCST     24(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     24(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     24(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     24(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     24(R8)(R11*1), Z19, Z18
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            704(DI), Z0, Z19
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z19
 	VPDPBUSD.BCST     28(R8), Z19, Z13
 	VPDPBUSD.BCST     28(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     28(R8)(R9*2), Z19, Z15
@@ -3349,9 +3374,9 @@ block:
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
 	VPXORD            Z18, Z18, Z18
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPSRLD            $0x04, 256(DI), Z19
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     48(R8), Z19, Z13
 	VPDPBUSD.BCST     48(R8)(R9*1), Z19, Z14
@@ -3359,7 +3384,7 @@ block:
 	VPDPBUSD.BCST     48(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     48(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     48(R8)(R11*1), Z19, Z18
-	VPSRLD            $0x04, 320(DI), Z19
+	VPSRLD            $0x04, 320(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     52(R8), Z19, Z13
 	VPDPBUSD.BCST     52(R8)(R9*1), Z19, Z14
@@ -3367,9 +3392,9 @@ block:
 	VPDPBUSD.BCST     52(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     52(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     52(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 384(DI), Z19
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     56(R8), Z19, Z13
 	VPDPBUSD.BCST     56(R8)(R9*1), Z19, Z14
@@ -3377,7 +3402,7 @@ block:
 	VPDPBUSD.BCST     56(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     56(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     56(R8)(R11*1), Z19, Z18
-	VPSRLD            $0x04, 448(DI), Z19
+	VPSRLD            $0x04, 448(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     60(R8), Z19, Z13
 	VPDPBUSD.BCST     60(R8)(R9*1), Z19, Z14
@@ -3385,9 +3410,9 @@ block:
 	VPDPBUSD.BCST     60(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     60(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     60(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 512(DI), Z19
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     64(R8), Z19, Z13
 	VPDPBUSD.BCST     64(R8)(R9*1), Z19, Z14
@@ -3395,7 +3420,7 @@ block:
 	VPDPBUSD.BCST     64(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     64(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     64(R8)(R11*1), Z19, Z18
-	VPSRLD            $0x04, 576(DI), Z19
+	VPSRLD            $0x04, 576(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     68(R8), Z19, Z13
 	VPDPBUSD.BCST     68(R8)(R9*1), Z19, Z14
@@ -3403,9 +3428,9 @@ block:
 	VPDPBUSD.BCST     68(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     68(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     68(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 640(DI), Z19
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     72(R8), Z19, Z13
 	VPDPBUSD.BCST     72(R8)(R9*1), Z19, Z14
@@ -3413,9 +3438,9 @@ block:
 	VPDPBUSD.BCST     72(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     72(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     72(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 704(DI), Z19
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     76(R8), Z19, Z13
 	VPDPBUSD.BCST     76(R8)(R9*1), Z19, Z14
@@ -3461,64 +3486,64 @@ block:
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
 	VPXORD            Z18, Z18, Z18
-	VPANDD            768(DI), Z0, Z19
+	VPANDD            768(BX), Z0, Z19
 	VPDPBUSD.BCST     96(R8), Z19, Z13
 	VPDPBUSD.BCST     96(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     96(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     96(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     96(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     96(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPANDD            832(DI), Z0, Z19
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z19
 	VPDPBUSD.BCST     100(R8), Z19, Z13
 	VPDPBUSD.BCST     100(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     100(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     100(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     100(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     100(R8)(R11*1), Z19, Z18
-	VPANDD            896(DI), Z0, Z19
+	VPANDD            896(BX), Z0, Z19
 	VPDPBUSD.BCST     104(R8), Z19, Z13
 	VPDPBUSD.BCST     104(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     104(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     104(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     104(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     104(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPANDD            960(DI), Z0, Z19
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z19
 	VPDPBUSD.BCST     108(R8), Z19, Z13
 	VPDPBUSD.BCST     108(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     108(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     108(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     108(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     108(R8)(R11*1), Z19, Z18
-	VPANDD            1024(DI), Z0, Z19
+	VPANDD            1024(BX), Z0, Z19
 	VPDPBUSD.BCST     112(R8), Z19, Z13
 	VPDPBUSD.BCST     112(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     112(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     112(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     112(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     112(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1088(DI), Z0, Z19
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z19
 	VPDPBUSD.BCST     116(R8), Z19, Z13
 	VPDPBUSD.BCST     116(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     116(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     116(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     116(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     116(R8)(R11*1), Z19, Z18
-	VPANDD            1152(DI), Z0, Z19
+	VPANDD            1152(BX), Z0, Z19
 	VPDPBUSD.BCST     120(R8), Z19, Z13
 	VPDPBUSD.BCST     120(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     120(R8)(R9*2), Z19, Z15
 	VPDPBUSD.BCST     120(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     120(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     120(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1216(DI), Z0, Z19
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z19
 	VPDPBUSD.BCST     124(R8), Z19, Z13
 	VPDPBUSD.BCST     124(R8)(R9*1), Z19, Z14
 	VPDPBUSD.BCST     124(R8)(R9*2), Z19, Z15
@@ -3563,9 +3588,9 @@ block:
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
 	VPXORD            Z18, Z18, Z18
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPSRLD            $0x04, 768(DI), Z19
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     144(R8), Z19, Z13
 	VPDPBUSD.BCST     144(R8)(R9*1), Z19, Z14
@@ -3573,7 +3598,7 @@ block:
 	VPDPBUSD.BCST     144(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     144(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     144(R8)(R11*1), Z19, Z18
-	VPSRLD            $0x04, 832(DI), Z19
+	VPSRLD            $0x04, 832(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     148(R8), Z19, Z13
 	VPDPBUSD.BCST     148(R8)(R9*1), Z19, Z14
@@ -3581,9 +3606,9 @@ block:
 	VPDPBUSD.BCST     148(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     148(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     148(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPSRLD            $0x04, 896(DI), Z19
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     152(R8), Z19, Z13
 	VPDPBUSD.BCST     152(R8)(R9*1), Z19, Z14
@@ -3591,7 +3616,7 @@ block:
 	VPDPBUSD.BCST     152(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     152(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     152(R8)(R11*1), Z19, Z18
-	VPSRLD            $0x04, 960(DI), Z19
+	VPSRLD            $0x04, 960(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     156(R8), Z19, Z13
 	VPDPBUSD.BCST     156(R8)(R9*1), Z19, Z14
@@ -3599,9 +3624,9 @@ block:
 	VPDPBUSD.BCST     156(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     156(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     156(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPSRLD            $0x04, 1024(DI), Z19
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     160(R8), Z19, Z13
 	VPDPBUSD.BCST     160(R8)(R9*1), Z19, Z14
@@ -3609,7 +3634,7 @@ block:
 	VPDPBUSD.BCST     160(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     160(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     160(R8)(R11*1), Z19, Z18
-	VPSRLD            $0x04, 1088(DI), Z19
+	VPSRLD            $0x04, 1088(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     164(R8), Z19, Z13
 	VPDPBUSD.BCST     164(R8)(R9*1), Z19, Z14
@@ -3617,9 +3642,9 @@ block:
 	VPDPBUSD.BCST     164(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     164(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     164(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1152(DI), Z19
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     168(R8), Z19, Z13
 	VPDPBUSD.BCST     168(R8)(R9*1), Z19, Z14
@@ -3627,9 +3652,9 @@ block:
 	VPDPBUSD.BCST     168(R8)(R10*1), Z19, Z16
 	VPDPBUSD.BCST     168(R8)(R9*4), Z19, Z17
 	VPDPBUSD.BCST     168(R8)(R11*1), Z19, Z18
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1216(DI), Z19
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z19
 	VPANDD            Z0, Z19, Z19
 	VPDPBUSD.BCST     172(R8), Z19, Z13
 	VPDPBUSD.BCST     172(R8)(R9*1), Z19, Z14
@@ -3675,64 +3700,64 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	VPANDD            1280(DI), Z0, Z17
+	VPANDD            1280(BX), Z0, Z17
 	VPDPBUSD.BCST     192(R8), Z17, Z10
 	VPDPBUSD.BCST     192(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     192(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     192(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     192(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     192(R8)(R11*1), Z17, Z16
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPANDD            1344(DI), Z0, Z17
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z17
 	VPDPBUSD.BCST     196(R8), Z17, Z10
 	VPDPBUSD.BCST     196(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     196(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     196(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     196(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     196(R8)(R11*1), Z17, Z16
-	VPANDD            1408(DI), Z0, Z17
+	VPANDD            1408(BX), Z0, Z17
 	VPDPBUSD.BCST     200(R8), Z17, Z10
 	VPDPBUSD.BCST     200(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     200(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     200(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     200(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     200(R8)(R11*1), Z17, Z16
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPANDD            1472(DI), Z0, Z17
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z17
 	VPDPBUSD.BCST     204(R8), Z17, Z10
 	VPDPBUSD.BCST     204(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     204(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     204(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     204(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     204(R8)(R11*1), Z17, Z16
-	VPANDD            1536(DI), Z0, Z17
+	VPANDD            1536(BX), Z0, Z17
 	VPDPBUSD.BCST     208(R8), Z17, Z10
 	VPDPBUSD.BCST     208(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     208(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     208(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     208(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     208(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPANDD            1600(DI), Z0, Z17
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z17
 	VPDPBUSD.BCST     212(R8), Z17, Z10
 	VPDPBUSD.BCST     212(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     212(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     212(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     212(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     212(R8)(R11*1), Z17, Z16
-	VPANDD            1664(DI), Z0, Z17
+	VPANDD            1664(BX), Z0, Z17
 	VPDPBUSD.BCST     216(R8), Z17, Z10
 	VPDPBUSD.BCST     216(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     216(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     216(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     216(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     216(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPANDD            1728(DI), Z0, Z17
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z17
 	VPDPBUSD.BCST     220(R8), Z17, Z10
 	VPDPBUSD.BCST     220(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     220(R8)(R9*2), Z17, Z13
@@ -3777,9 +3802,9 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPSRLD            $0x04, 1280(DI), Z17
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     240(R8), Z17, Z10
 	VPDPBUSD.BCST     240(R8)(R9*1), Z17, Z12
@@ -3787,7 +3812,7 @@ block:
 	VPDPBUSD.BCST     240(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     240(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     240(R8)(R11*1), Z17, Z16
-	VPSRLD            $0x04, 1344(DI), Z17
+	VPSRLD            $0x04, 1344(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     244(R8), Z17, Z10
 	VPDPBUSD.BCST     244(R8)(R9*1), Z17, Z12
@@ -3795,9 +3820,9 @@ block:
 	VPDPBUSD.BCST     244(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     244(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     244(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPSRLD            $0x04, 1408(DI), Z17
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     248(R8), Z17, Z10
 	VPDPBUSD.BCST     248(R8)(R9*1), Z17, Z12
@@ -3805,7 +3830,7 @@ block:
 	VPDPBUSD.BCST     248(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     248(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     248(R8)(R11*1), Z17, Z16
-	VPSRLD            $0x04, 1472(DI), Z17
+	VPSRLD            $0x04, 1472(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     252(R8), Z17, Z10
 	VPDPBUSD.BCST     252(R8)(R9*1), Z17, Z12
@@ -3813,9 +3838,9 @@ block:
 	VPDPBUSD.BCST     252(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     252(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     252(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPSRLD            $0x04, 1536(DI), Z17
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     256(R8), Z17, Z10
 	VPDPBUSD.BCST     256(R8)(R9*1), Z17, Z12
@@ -3823,7 +3848,7 @@ block:
 	VPDPBUSD.BCST     256(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     256(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     256(R8)(R11*1), Z17, Z16
-	VPSRLD            $0x04, 1600(DI), Z17
+	VPSRLD            $0x04, 1600(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     260(R8), Z17, Z10
 	VPDPBUSD.BCST     260(R8)(R9*1), Z17, Z12
@@ -3831,9 +3856,9 @@ block:
 	VPDPBUSD.BCST     260(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     260(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     260(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPSRLD            $0x04, 1664(DI), Z17
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     264(R8), Z17, Z10
 	VPDPBUSD.BCST     264(R8)(R9*1), Z17, Z12
@@ -3841,9 +3866,9 @@ block:
 	VPDPBUSD.BCST     264(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     264(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     264(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPSRLD            $0x04, 1728(DI), Z17
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     268(R8), Z17, Z10
 	VPDPBUSD.BCST     268(R8)(R9*1), Z17, Z12
@@ -3889,64 +3914,64 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	VPANDD            1792(DI), Z0, Z17
+	VPANDD            1792(BX), Z0, Z17
 	VPDPBUSD.BCST     288(R8), Z17, Z10
 	VPDPBUSD.BCST     288(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     288(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     288(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     288(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     288(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPANDD            1856(DI), Z0, Z17
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z17
 	VPDPBUSD.BCST     292(R8), Z17, Z10
 	VPDPBUSD.BCST     292(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     292(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     292(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     292(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     292(R8)(R11*1), Z17, Z16
-	VPANDD            1920(DI), Z0, Z17
+	VPANDD            1920(BX), Z0, Z17
 	VPDPBUSD.BCST     296(R8), Z17, Z10
 	VPDPBUSD.BCST     296(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     296(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     296(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     296(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     296(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPANDD            1984(DI), Z0, Z17
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z17
 	VPDPBUSD.BCST     300(R8), Z17, Z10
 	VPDPBUSD.BCST     300(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     300(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     300(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     300(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     300(R8)(R11*1), Z17, Z16
-	VPANDD            2048(DI), Z0, Z17
+	VPANDD            2048(BX), Z0, Z17
 	VPDPBUSD.BCST     304(R8), Z17, Z10
 	VPDPBUSD.BCST     304(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     304(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     304(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     304(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     304(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPANDD            2112(DI), Z0, Z17
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z17
 	VPDPBUSD.BCST     308(R8), Z17, Z10
 	VPDPBUSD.BCST     308(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     308(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     308(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     308(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     308(R8)(R11*1), Z17, Z16
-	VPANDD            2176(DI), Z0, Z17
+	VPANDD            2176(BX), Z0, Z17
 	VPDPBUSD.BCST     312(R8), Z17, Z10
 	VPDPBUSD.BCST     312(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     312(R8)(R9*2), Z17, Z13
 	VPDPBUSD.BCST     312(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     312(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     312(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPANDD            2240(DI), Z0, Z17
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z17
 	VPDPBUSD.BCST     316(R8), Z17, Z10
 	VPDPBUSD.BCST     316(R8)(R9*1), Z17, Z12
 	VPDPBUSD.BCST     316(R8)(R9*2), Z17, Z13
@@ -3991,9 +4016,9 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 1792(DI), Z17
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     336(R8), Z17, Z10
 	VPDPBUSD.BCST     336(R8)(R9*1), Z17, Z12
@@ -4001,7 +4026,7 @@ block:
 	VPDPBUSD.BCST     336(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     336(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     336(R8)(R11*1), Z17, Z16
-	VPSRLD            $0x04, 1856(DI), Z17
+	VPSRLD            $0x04, 1856(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     340(R8), Z17, Z10
 	VPDPBUSD.BCST     340(R8)(R9*1), Z17, Z12
@@ -4009,9 +4034,9 @@ block:
 	VPDPBUSD.BCST     340(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     340(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     340(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 1920(DI), Z17
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     344(R8), Z17, Z10
 	VPDPBUSD.BCST     344(R8)(R9*1), Z17, Z12
@@ -4019,7 +4044,7 @@ block:
 	VPDPBUSD.BCST     344(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     344(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     344(R8)(R11*1), Z17, Z16
-	VPSRLD            $0x04, 1984(DI), Z17
+	VPSRLD            $0x04, 1984(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     348(R8), Z17, Z10
 	VPDPBUSD.BCST     348(R8)(R9*1), Z17, Z12
@@ -4027,9 +4052,9 @@ block:
 	VPDPBUSD.BCST     348(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     348(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     348(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPSRLD            $0x04, 2048(DI), Z17
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     352(R8), Z17, Z10
 	VPDPBUSD.BCST     352(R8)(R9*1), Z17, Z12
@@ -4037,7 +4062,7 @@ block:
 	VPDPBUSD.BCST     352(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     352(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     352(R8)(R11*1), Z17, Z16
-	VPSRLD            $0x04, 2112(DI), Z17
+	VPSRLD            $0x04, 2112(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     356(R8), Z17, Z10
 	VPDPBUSD.BCST     356(R8)(R9*1), Z17, Z12
@@ -4045,9 +4070,9 @@ block:
 	VPDPBUSD.BCST     356(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     356(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     356(R8)(R11*1), Z17, Z16
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPSRLD            $0x04, 2176(DI), Z17
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     360(R8), Z17, Z10
 	VPDPBUSD.BCST     360(R8)(R9*1), Z17, Z12
@@ -4055,9 +4080,9 @@ block:
 	VPDPBUSD.BCST     360(R8)(R10*1), Z17, Z14
 	VPDPBUSD.BCST     360(R8)(R9*4), Z17, Z15
 	VPDPBUSD.BCST     360(R8)(R11*1), Z17, Z16
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPSRLD            $0x04, 2240(DI), Z17
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z17
 	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     364(R8), Z17, Z10
 	VPDPBUSD.BCST     364(R8)(R9*1), Z17, Z12
@@ -4096,21 +4121,26 @@ block:
 	VFNMADD231PS.BCST 372(R8)(R9*4), Z7, Z5
 	VFNMADD231PS.BCST 372(R8)(R11*1), Z7, Z6
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000900, DI
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R12
 	JNZ               block
-	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
-	LEAQ              (DI)(DI*4), R9
+	MOVQ              64(AX), BX
+	LEAQ              (BX)(BX*2), SI
+	LEAQ              (BX)(BX*4), DI
 	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (CX)(DI*1)
-	VMOVUPS           Z3, (CX)(DI*2)
-	VMOVUPS           Z4, (CX)(R8*1)
-	VMOVUPS           Z5, (CX)(DI*4)
-	VMOVUPS           Z6, (CX)(R9*1)
+	VMOVUPS           Z2, (CX)(BX*1)
+	VMOVUPS           Z3, (CX)(BX*2)
+	VMOVUPS           Z4, (CX)(SI*1)
+	VMOVUPS           Z5, (CX)(BX*4)
+	VMOVUPS           Z6, (CX)(DI*1)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -4123,12 +4153,12 @@ TEXT ·Gemv_q4_kx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
@@ -4145,9 +4175,9 @@ tile:
 	VPXORD Z8, Z8, Z8
 
 block:
-	VMOVDQU32 64(DI), Z9
-	VMOVDQU32 128(DI), Z10
-	VMOVDQU32 192(DI), Z11
+	VMOVDQU32 64(BX), Z9
+	VMOVDQU32 128(BX), Z10
+	VMOVDQU32 192(BX), Z11
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z9, Z12
@@ -4159,8 +4189,8 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
 	VPSRLD     $0x02, Z10, Z10
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VCVTPH2PS  (DI), Z10
-	VCVTPH2PS  32(DI), Z11
+	VCVTPH2PS  (BX), Z10
+	VCVTPH2PS  32(BX), Z11
 
 	// sub-block 0, scale 0
 	VPXORD            Z15, Z15, Z15
@@ -4171,7 +4201,7 @@ block:
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
 	VPXORD            Z22, Z22, Z22
-	VPANDD            256(DI), Z0, Z23
+	VPANDD            256(BX), Z0, Z23
 	VPDPBUSD.BCST     (R8), Z23, Z15
 	VPDPBUSD.BCST     (R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     (R8)(R9*2), Z23, Z17
@@ -4180,9 +4210,9 @@ block:
 	VPDPBUSD.BCST     (R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     (R12), Z23, Z21
 	VPDPBUSD.BCST     (R12)(R9*1), Z23, Z22
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            320(DI), Z0, Z23
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z23
 	VPDPBUSD.BCST     4(R8), Z23, Z15
 	VPDPBUSD.BCST     4(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     4(R8)(R9*2), Z23, Z17
@@ -4191,7 +4221,7 @@ block:
 	VPDPBUSD.BCST     4(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     4(R12), Z23, Z21
 	VPDPBUSD.BCST     4(R12)(R9*1), Z23, Z22
-	VPANDD            384(DI), Z0, Z23
+	VPANDD            384(BX), Z0, Z23
 	VPDPBUSD.BCST     8(R8), Z23, Z15
 	VPDPBUSD.BCST     8(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     8(R8)(R9*2), Z23, Z17
@@ -4200,9 +4230,9 @@ block:
 	VPDPBUSD.BCST     8(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     8(R12), Z23, Z21
 	VPDPBUSD.BCST     8(R12)(R9*1), Z23, Z22
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            448(DI), Z0, Z23
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z23
 	VPDPBUSD.BCST     12(R8), Z23, Z15
 	VPDPBUSD.BCST     12(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     12(R8)(R9*2), Z23, Z17
@@ -4211,7 +4241,7 @@ block:
 	VPDPBUSD.BCST     12(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     12(R12), Z23, Z21
 	VPDPBUSD.BCST     12(R12)(R9*1), Z23, Z22
-	VPANDD            512(DI), Z0, Z23
+	VPANDD            512(BX), Z0, Z23
 	VPDPBUSD.BCST     16(R8), Z23, Z15
 	VPDPBUSD.BCST     16(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     16(R8)(R9*2), Z23, Z17
@@ -4220,9 +4250,9 @@ block:
 	VPDPBUSD.BCST     16(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     16(R12), Z23, Z21
 	VPDPBUSD.BCST     16(R12)(R9*1), Z23, Z22
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            576(DI), Z0, Z23
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z23
 	VPDPBUSD.BCST     20(R8), Z23, Z15
 	VPDPBUSD.BCST     20(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     20(R8)(R9*2), Z23, Z17
@@ -4231,7 +4261,7 @@ block:
 	VPDPBUSD.BCST     20(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     20(R12), Z23, Z21
 	VPDPBUSD.BCST     20(R12)(R9*1), Z23, Z22
-	VPANDD            640(DI), Z0, Z23
+	VPANDD            640(BX), Z0, Z23
 	VPDPBUSD.BCST     24(R8), Z23, Z15
 	VPDPBUSD.BCST     24(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     24(R8)(R9*2), Z23, Z17
@@ -4240,9 +4270,9 @@ block:
 	VPDPBUSD.BCST     24(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     24(R12), Z23, Z21
 	VPDPBUSD.BCST     24(R12)(R9*1), Z23, Z22
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            704(DI), Z0, Z23
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z23
 	VPDPBUSD.BCST     28(R8), Z23, Z15
 	VPDPBUSD.BCST     28(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     28(R8)(R9*2), Z23, Z17
@@ -4299,9 +4329,9 @@ block:
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
 	VPXORD            Z22, Z22, Z22
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPSRLD            $0x04, 256(DI), Z23
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     48(R8), Z23, Z15
 	VPDPBUSD.BCST     48(R8)(R9*1), Z23, Z16
@@ -4311,7 +4341,7 @@ block:
 	VPDPBUSD.BCST     48(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     48(R12), Z23, Z21
 	VPDPBUSD.BCST     48(R12)(R9*1), Z23, Z22
-	VPSRLD            $0x04, 320(DI), Z23
+	VPSRLD            $0x04, 320(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     52(R8), Z23, Z15
 	VPDPBUSD.BCST     52(R8)(R9*1), Z23, Z16
@@ -4321,9 +4351,9 @@ block:
 	VPDPBUSD.BCST     52(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     52(R12), Z23, Z21
 	VPDPBUSD.BCST     52(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 384(DI), Z23
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     56(R8), Z23, Z15
 	VPDPBUSD.BCST     56(R8)(R9*1), Z23, Z16
@@ -4333,7 +4363,7 @@ block:
 	VPDPBUSD.BCST     56(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     56(R12), Z23, Z21
 	VPDPBUSD.BCST     56(R12)(R9*1), Z23, Z22
-	VPSRLD            $0x04, 448(DI), Z23
+	VPSRLD            $0x04, 448(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     60(R8), Z23, Z15
 	VPDPBUSD.BCST     60(R8)(R9*1), Z23, Z16
@@ -4343,9 +4373,9 @@ block:
 	VPDPBUSD.BCST     60(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     60(R12), Z23, Z21
 	VPDPBUSD.BCST     60(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 512(DI), Z23
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     64(R8), Z23, Z15
 	VPDPBUSD.BCST     64(R8)(R9*1), Z23, Z16
@@ -4355,7 +4385,7 @@ block:
 	VPDPBUSD.BCST     64(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     64(R12), Z23, Z21
 	VPDPBUSD.BCST     64(R12)(R9*1), Z23, Z22
-	VPSRLD            $0x04, 576(DI), Z23
+	VPSRLD            $0x04, 576(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     68(R8), Z23, Z15
 	VPDPBUSD.BCST     68(R8)(R9*1), Z23, Z16
@@ -4365,9 +4395,9 @@ block:
 	VPDPBUSD.BCST     68(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     68(R12), Z23, Z21
 	VPDPBUSD.BCST     68(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 640(DI), Z23
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     72(R8), Z23, Z15
 	VPDPBUSD.BCST     72(R8)(R9*1), Z23, Z16
@@ -4377,9 +4407,9 @@ block:
 	VPDPBUSD.BCST     72(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     72(R12), Z23, Z21
 	VPDPBUSD.BCST     72(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 704(DI), Z23
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     76(R8), Z23, Z15
 	VPDPBUSD.BCST     76(R8)(R9*1), Z23, Z16
@@ -4437,7 +4467,7 @@ block:
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
 	VPXORD            Z22, Z22, Z22
-	VPANDD            768(DI), Z0, Z23
+	VPANDD            768(BX), Z0, Z23
 	VPDPBUSD.BCST     96(R8), Z23, Z15
 	VPDPBUSD.BCST     96(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     96(R8)(R9*2), Z23, Z17
@@ -4446,9 +4476,9 @@ block:
 	VPDPBUSD.BCST     96(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     96(R12), Z23, Z21
 	VPDPBUSD.BCST     96(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPANDD            832(DI), Z0, Z23
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z23
 	VPDPBUSD.BCST     100(R8), Z23, Z15
 	VPDPBUSD.BCST     100(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     100(R8)(R9*2), Z23, Z17
@@ -4457,7 +4487,7 @@ block:
 	VPDPBUSD.BCST     100(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     100(R12), Z23, Z21
 	VPDPBUSD.BCST     100(R12)(R9*1), Z23, Z22
-	VPANDD            896(DI), Z0, Z23
+	VPANDD            896(BX), Z0, Z23
 	VPDPBUSD.BCST     104(R8), Z23, Z15
 	VPDPBUSD.BCST     104(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     104(R8)(R9*2), Z23, Z17
@@ -4466,9 +4496,9 @@ block:
 	VPDPBUSD.BCST     104(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     104(R12), Z23, Z21
 	VPDPBUSD.BCST     104(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPANDD            960(DI), Z0, Z23
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z23
 	VPDPBUSD.BCST     108(R8), Z23, Z15
 	VPDPBUSD.BCST     108(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     108(R8)(R9*2), Z23, Z17
@@ -4477,7 +4507,7 @@ block:
 	VPDPBUSD.BCST     108(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     108(R12), Z23, Z21
 	VPDPBUSD.BCST     108(R12)(R9*1), Z23, Z22
-	VPANDD            1024(DI), Z0, Z23
+	VPANDD            1024(BX), Z0, Z23
 	VPDPBUSD.BCST     112(R8), Z23, Z15
 	VPDPBUSD.BCST     112(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     112(R8)(R9*2), Z23, Z17
@@ -4486,9 +4516,9 @@ block:
 	VPDPBUSD.BCST     112(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     112(R12), Z23, Z21
 	VPDPBUSD.BCST     112(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1088(DI), Z0, Z23
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z23
 	VPDPBUSD.BCST     116(R8), Z23, Z15
 	VPDPBUSD.BCST     116(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     116(R8)(R9*2), Z23, Z17
@@ -4497,7 +4527,7 @@ block:
 	VPDPBUSD.BCST     116(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     116(R12), Z23, Z21
 	VPDPBUSD.BCST     116(R12)(R9*1), Z23, Z22
-	VPANDD            1152(DI), Z0, Z23
+	VPANDD            1152(BX), Z0, Z23
 	VPDPBUSD.BCST     120(R8), Z23, Z15
 	VPDPBUSD.BCST     120(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     120(R8)(R9*2), Z23, Z17
@@ -4506,9 +4536,9 @@ block:
 	VPDPBUSD.BCST     120(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     120(R12), Z23, Z21
 	VPDPBUSD.BCST     120(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1216(DI), Z0, Z23
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z23
 	VPDPBUSD.BCST     124(R8), Z23, Z15
 	VPDPBUSD.BCST     124(R8)(R9*1), Z23, Z16
 	VPDPBUSD.BCST     124(R8)(R9*2), Z23, Z17
@@ -4565,9 +4595,9 @@ block:
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
 	VPXORD            Z22, Z22, Z22
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPSRLD            $0x04, 768(DI), Z23
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     144(R8), Z23, Z15
 	VPDPBUSD.BCST     144(R8)(R9*1), Z23, Z16
@@ -4577,7 +4607,7 @@ block:
 	VPDPBUSD.BCST     144(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     144(R12), Z23, Z21
 	VPDPBUSD.BCST     144(R12)(R9*1), Z23, Z22
-	VPSRLD            $0x04, 832(DI), Z23
+	VPSRLD            $0x04, 832(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     148(R8), Z23, Z15
 	VPDPBUSD.BCST     148(R8)(R9*1), Z23, Z16
@@ -4587,9 +4617,9 @@ block:
 	VPDPBUSD.BCST     148(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     148(R12), Z23, Z21
 	VPDPBUSD.BCST     148(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPSRLD            $0x04, 896(DI), Z23
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     152(R8), Z23, Z15
 	VPDPBUSD.BCST     152(R8)(R9*1), Z23, Z16
@@ -4599,7 +4629,7 @@ block:
 	VPDPBUSD.BCST     152(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     152(R12), Z23, Z21
 	VPDPBUSD.BCST     152(R12)(R9*1), Z23, Z22
-	VPSRLD            $0x04, 960(DI), Z23
+	VPSRLD            $0x04, 960(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     156(R8), Z23, Z15
 	VPDPBUSD.BCST     156(R8)(R9*1), Z23, Z16
@@ -4609,9 +4639,9 @@ block:
 	VPDPBUSD.BCST     156(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     156(R12), Z23, Z21
 	VPDPBUSD.BCST     156(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPSRLD            $0x04, 1024(DI), Z23
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     160(R8), Z23, Z15
 	VPDPBUSD.BCST     160(R8)(R9*1), Z23, Z16
@@ -4621,7 +4651,7 @@ block:
 	VPDPBUSD.BCST     160(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     160(R12), Z23, Z21
 	VPDPBUSD.BCST     160(R12)(R9*1), Z23, Z22
-	VPSRLD            $0x04, 1088(DI), Z23
+	VPSRLD            $0x04, 1088(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     164(R8), Z23, Z15
 	VPDPBUSD.BCST     164(R8)(R9*1), Z23, Z16
@@ -4631,9 +4661,9 @@ block:
 	VPDPBUSD.BCST     164(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     164(R12), Z23, Z21
 	VPDPBUSD.BCST     164(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1152(DI), Z23
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     168(R8), Z23, Z15
 	VPDPBUSD.BCST     168(R8)(R9*1), Z23, Z16
@@ -4643,9 +4673,9 @@ block:
 	VPDPBUSD.BCST     168(R8)(R11*1), Z23, Z20
 	VPDPBUSD.BCST     168(R12), Z23, Z21
 	VPDPBUSD.BCST     168(R12)(R9*1), Z23, Z22
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1216(DI), Z23
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z23
 	VPANDD            Z0, Z23, Z23
 	VPDPBUSD.BCST     172(R8), Z23, Z15
 	VPDPBUSD.BCST     172(R8)(R9*1), Z23, Z16
@@ -4703,7 +4733,7 @@ block:
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
-	VPANDD            1280(DI), Z0, Z21
+	VPANDD            1280(BX), Z0, Z21
 	VPDPBUSD.BCST     192(R8), Z21, Z12
 	VPDPBUSD.BCST     192(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     192(R8)(R9*2), Z21, Z15
@@ -4712,9 +4742,9 @@ block:
 	VPDPBUSD.BCST     192(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     192(R12), Z21, Z19
 	VPDPBUSD.BCST     192(R12)(R9*1), Z21, Z20
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPANDD            1344(DI), Z0, Z21
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z21
 	VPDPBUSD.BCST     196(R8), Z21, Z12
 	VPDPBUSD.BCST     196(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     196(R8)(R9*2), Z21, Z15
@@ -4723,7 +4753,7 @@ block:
 	VPDPBUSD.BCST     196(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     196(R12), Z21, Z19
 	VPDPBUSD.BCST     196(R12)(R9*1), Z21, Z20
-	VPANDD            1408(DI), Z0, Z21
+	VPANDD            1408(BX), Z0, Z21
 	VPDPBUSD.BCST     200(R8), Z21, Z12
 	VPDPBUSD.BCST     200(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     200(R8)(R9*2), Z21, Z15
@@ -4732,9 +4762,9 @@ block:
 	VPDPBUSD.BCST     200(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     200(R12), Z21, Z19
 	VPDPBUSD.BCST     200(R12)(R9*1), Z21, Z20
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPANDD            1472(DI), Z0, Z21
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z21
 	VPDPBUSD.BCST     204(R8), Z21, Z12
 	VPDPBUSD.BCST     204(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     204(R8)(R9*2), Z21, Z15
@@ -4743,7 +4773,7 @@ block:
 	VPDPBUSD.BCST     204(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     204(R12), Z21, Z19
 	VPDPBUSD.BCST     204(R12)(R9*1), Z21, Z20
-	VPANDD            1536(DI), Z0, Z21
+	VPANDD            1536(BX), Z0, Z21
 	VPDPBUSD.BCST     208(R8), Z21, Z12
 	VPDPBUSD.BCST     208(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     208(R8)(R9*2), Z21, Z15
@@ -4752,9 +4782,9 @@ block:
 	VPDPBUSD.BCST     208(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     208(R12), Z21, Z19
 	VPDPBUSD.BCST     208(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPANDD            1600(DI), Z0, Z21
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z21
 	VPDPBUSD.BCST     212(R8), Z21, Z12
 	VPDPBUSD.BCST     212(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     212(R8)(R9*2), Z21, Z15
@@ -4763,7 +4793,7 @@ block:
 	VPDPBUSD.BCST     212(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     212(R12), Z21, Z19
 	VPDPBUSD.BCST     212(R12)(R9*1), Z21, Z20
-	VPANDD            1664(DI), Z0, Z21
+	VPANDD            1664(BX), Z0, Z21
 	VPDPBUSD.BCST     216(R8), Z21, Z12
 	VPDPBUSD.BCST     216(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     216(R8)(R9*2), Z21, Z15
@@ -4772,9 +4802,9 @@ block:
 	VPDPBUSD.BCST     216(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     216(R12), Z21, Z19
 	VPDPBUSD.BCST     216(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPANDD            1728(DI), Z0, Z21
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z21
 	VPDPBUSD.BCST     220(R8), Z21, Z12
 	VPDPBUSD.BCST     220(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     220(R8)(R9*2), Z21, Z15
@@ -4831,9 +4861,9 @@ block:
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPSRLD            $0x04, 1280(DI), Z21
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     240(R8), Z21, Z12
 	VPDPBUSD.BCST     240(R8)(R9*1), Z21, Z14
@@ -4843,7 +4873,7 @@ block:
 	VPDPBUSD.BCST     240(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     240(R12), Z21, Z19
 	VPDPBUSD.BCST     240(R12)(R9*1), Z21, Z20
-	VPSRLD            $0x04, 1344(DI), Z21
+	VPSRLD            $0x04, 1344(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     244(R8), Z21, Z12
 	VPDPBUSD.BCST     244(R8)(R9*1), Z21, Z14
@@ -4853,9 +4883,9 @@ block:
 	VPDPBUSD.BCST     244(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     244(R12), Z21, Z19
 	VPDPBUSD.BCST     244(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPSRLD            $0x04, 1408(DI), Z21
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     248(R8), Z21, Z12
 	VPDPBUSD.BCST     248(R8)(R9*1), Z21, Z14
@@ -4865,7 +4895,7 @@ block:
 	VPDPBUSD.BCST     248(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     248(R12), Z21, Z19
 	VPDPBUSD.BCST     248(R12)(R9*1), Z21, Z20
-	VPSRLD            $0x04, 1472(DI), Z21
+	VPSRLD            $0x04, 1472(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     252(R8), Z21, Z12
 	VPDPBUSD.BCST     252(R8)(R9*1), Z21, Z14
@@ -4875,9 +4905,9 @@ block:
 	VPDPBUSD.BCST     252(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     252(R12), Z21, Z19
 	VPDPBUSD.BCST     252(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPSRLD            $0x04, 1536(DI), Z21
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     256(R8), Z21, Z12
 	VPDPBUSD.BCST     256(R8)(R9*1), Z21, Z14
@@ -4887,7 +4917,7 @@ block:
 	VPDPBUSD.BCST     256(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     256(R12), Z21, Z19
 	VPDPBUSD.BCST     256(R12)(R9*1), Z21, Z20
-	VPSRLD            $0x04, 1600(DI), Z21
+	VPSRLD            $0x04, 1600(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     260(R8), Z21, Z12
 	VPDPBUSD.BCST     260(R8)(R9*1), Z21, Z14
@@ -4897,9 +4927,9 @@ block:
 	VPDPBUSD.BCST     260(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     260(R12), Z21, Z19
 	VPDPBUSD.BCST     260(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPSRLD            $0x04, 1664(DI), Z21
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     264(R8), Z21, Z12
 	VPDPBUSD.BCST     264(R8)(R9*1), Z21, Z14
@@ -4909,9 +4939,9 @@ block:
 	VPDPBUSD.BCST     264(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     264(R12), Z21, Z19
 	VPDPBUSD.BCST     264(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPSRLD            $0x04, 1728(DI), Z21
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     268(R8), Z21, Z12
 	VPDPBUSD.BCST     268(R8)(R9*1), Z21, Z14
@@ -4969,7 +4999,7 @@ block:
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
-	VPANDD            1792(DI), Z0, Z21
+	VPANDD            1792(BX), Z0, Z21
 	VPDPBUSD.BCST     288(R8), Z21, Z12
 	VPDPBUSD.BCST     288(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     288(R8)(R9*2), Z21, Z15
@@ -4978,9 +5008,9 @@ block:
 	VPDPBUSD.BCST     288(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     288(R12), Z21, Z19
 	VPDPBUSD.BCST     288(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPANDD            1856(DI), Z0, Z21
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z21
 	VPDPBUSD.BCST     292(R8), Z21, Z12
 	VPDPBUSD.BCST     292(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     292(R8)(R9*2), Z21, Z15
@@ -4989,7 +5019,7 @@ block:
 	VPDPBUSD.BCST     292(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     292(R12), Z21, Z19
 	VPDPBUSD.BCST     292(R12)(R9*1), Z21, Z20
-	VPANDD            1920(DI), Z0, Z21
+	VPANDD            1920(BX), Z0, Z21
 	VPDPBUSD.BCST     296(R8), Z21, Z12
 	VPDPBUSD.BCST     296(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     296(R8)(R9*2), Z21, Z15
@@ -4998,9 +5028,9 @@ block:
 	VPDPBUSD.BCST     296(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     296(R12), Z21, Z19
 	VPDPBUSD.BCST     296(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPANDD            1984(DI), Z0, Z21
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z21
 	VPDPBUSD.BCST     300(R8), Z21, Z12
 	VPDPBUSD.BCST     300(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     300(R8)(R9*2), Z21, Z15
@@ -5009,7 +5039,7 @@ block:
 	VPDPBUSD.BCST     300(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     300(R12), Z21, Z19
 	VPDPBUSD.BCST     300(R12)(R9*1), Z21, Z20
-	VPANDD            2048(DI), Z0, Z21
+	VPANDD            2048(BX), Z0, Z21
 	VPDPBUSD.BCST     304(R8), Z21, Z12
 	VPDPBUSD.BCST     304(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     304(R8)(R9*2), Z21, Z15
@@ -5018,9 +5048,9 @@ block:
 	VPDPBUSD.BCST     304(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     304(R12), Z21, Z19
 	VPDPBUSD.BCST     304(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPANDD            2112(DI), Z0, Z21
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z21
 	VPDPBUSD.BCST     308(R8), Z21, Z12
 	VPDPBUSD.BCST     308(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     308(R8)(R9*2), Z21, Z15
@@ -5029,7 +5059,7 @@ block:
 	VPDPBUSD.BCST     308(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     308(R12), Z21, Z19
 	VPDPBUSD.BCST     308(R12)(R9*1), Z21, Z20
-	VPANDD            2176(DI), Z0, Z21
+	VPANDD            2176(BX), Z0, Z21
 	VPDPBUSD.BCST     312(R8), Z21, Z12
 	VPDPBUSD.BCST     312(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     312(R8)(R9*2), Z21, Z15
@@ -5038,9 +5068,9 @@ block:
 	VPDPBUSD.BCST     312(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     312(R12), Z21, Z19
 	VPDPBUSD.BCST     312(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPANDD            2240(DI), Z0, Z21
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z21
 	VPDPBUSD.BCST     316(R8), Z21, Z12
 	VPDPBUSD.BCST     316(R8)(R9*1), Z21, Z14
 	VPDPBUSD.BCST     316(R8)(R9*2), Z21, Z15
@@ -5097,9 +5127,9 @@ block:
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 1792(DI), Z21
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     336(R8), Z21, Z12
 	VPDPBUSD.BCST     336(R8)(R9*1), Z21, Z14
@@ -5109,7 +5139,7 @@ block:
 	VPDPBUSD.BCST     336(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     336(R12), Z21, Z19
 	VPDPBUSD.BCST     336(R12)(R9*1), Z21, Z20
-	VPSRLD            $0x04, 1856(DI), Z21
+	VPSRLD            $0x04, 1856(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     340(R8), Z21, Z12
 	VPDPBUSD.BCST     340(R8)(R9*1), Z21, Z14
@@ -5119,9 +5149,9 @@ block:
 	VPDPBUSD.BCST     340(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     340(R12), Z21, Z19
 	VPDPBUSD.BCST     340(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 1920(DI), Z21
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     344(R8), Z21, Z12
 	VPDPBUSD.BCST     344(R8)(R9*1), Z21, Z14
@@ -5131,7 +5161,7 @@ block:
 	VPDPBUSD.BCST     344(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     344(R12), Z21, Z19
 	VPDPBUSD.BCST     344(R12)(R9*1), Z21, Z20
-	VPSRLD            $0x04, 1984(DI), Z21
+	VPSRLD            $0x04, 1984(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     348(R8), Z21, Z12
 	VPDPBUSD.BCST     348(R8)(R9*1), Z21, Z14
@@ -5141,9 +5171,9 @@ block:
 	VPDPBUSD.BCST     348(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     348(R12), Z21, Z19
 	VPDPBUSD.BCST     348(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPSRLD            $0x04, 2048(DI), Z21
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     352(R8), Z21, Z12
 	VPDPBUSD.BCST     352(R8)(R9*1), Z21, Z14
@@ -5153,7 +5183,7 @@ block:
 	VPDPBUSD.BCST     352(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     352(R12), Z21, Z19
 	VPDPBUSD.BCST     352(R12)(R9*1), Z21, Z20
-	VPSRLD            $0x04, 2112(DI), Z21
+	VPSRLD            $0x04, 2112(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     356(R8), Z21, Z12
 	VPDPBUSD.BCST     356(R8)(R9*1), Z21, Z14
@@ -5163,9 +5193,9 @@ block:
 	VPDPBUSD.BCST     356(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     356(R12), Z21, Z19
 	VPDPBUSD.BCST     356(R12)(R9*1), Z21, Z20
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPSRLD            $0x04, 2176(DI), Z21
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     360(R8), Z21, Z12
 	VPDPBUSD.BCST     360(R8)(R9*1), Z21, Z14
@@ -5175,9 +5205,9 @@ block:
 	VPDPBUSD.BCST     360(R8)(R11*1), Z21, Z18
 	VPDPBUSD.BCST     360(R12), Z21, Z19
 	VPDPBUSD.BCST     360(R12)(R9*1), Z21, Z20
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPSRLD            $0x04, 2240(DI), Z21
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z21
 	VPANDD            Z0, Z21, Z21
 	VPDPBUSD.BCST     364(R8), Z21, Z12
 	VPDPBUSD.BCST     364(R8)(R9*1), Z21, Z14
@@ -5227,24 +5257,29 @@ block:
 	VFNMADD231PS.BCST 372(R12)(R9*1), Z9, Z8
 	ADDQ              $0x00000180, R8
 	ADDQ              $0x00000180, R12
-	ADDQ              $0x00000900, DI
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R13
 	JNZ               block
-	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
-	LEAQ              (DI)(DI*4), R9
-	LEAQ              (CX)(R8*2), R10
+	MOVQ              64(AX), BX
+	LEAQ              (BX)(BX*2), SI
+	LEAQ              (BX)(BX*4), DI
+	LEAQ              (CX)(SI*2), R8
 	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (CX)(DI*1)
-	VMOVUPS           Z3, (CX)(DI*2)
-	VMOVUPS           Z4, (CX)(R8*1)
-	VMOVUPS           Z5, (CX)(DI*4)
-	VMOVUPS           Z6, (CX)(R9*1)
-	VMOVUPS           Z7, (R10)
-	VMOVUPS           Z8, (R10)(DI*1)
+	VMOVUPS           Z2, (CX)(BX*1)
+	VMOVUPS           Z3, (CX)(BX*2)
+	VMOVUPS           Z4, (CX)(SI*1)
+	VMOVUPS           Z5, (CX)(BX*4)
+	VMOVUPS           Z6, (CX)(DI*1)
+	VMOVUPS           Z7, (R8)
+	VMOVUPS           Z8, (R8)(BX*1)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER

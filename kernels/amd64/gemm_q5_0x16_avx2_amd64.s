@@ -11,12 +11,12 @@ TEXT ·Gemv_q5_0x16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
 	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -29,26 +29,26 @@ block:
 	VPSRAD       $0x03, Y3, Y3
 	VPBROADCASTD 40(R9), Y4
 	VPSRAD       $0x03, Y4, Y4
-	VMOVDQU      (R8), Y7
-	VPAND        64(R8), Y0, Y5
+	VMOVDQU      (SI), Y7
+	VPAND        64(SI), Y0, Y5
 	VPSLLD       $0x04, Y7, Y6
 	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VMOVDQU      32(R8), Y8
-	VPAND        96(R8), Y0, Y6
+	VMOVDQU      32(SI), Y8
+	VPAND        96(SI), Y0, Y6
 	VPSLLD       $0x04, Y8, Y9
 	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y6, Y6
 	VPBROADCASTD (R9), Y9
 	VPMADDUBSW   Y9, Y5, Y5
 	VPMADDUBSW   Y9, Y6, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VPAND        128(R8), Y0, Y9
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VPAND        128(SI), Y0, Y9
 	VPSLLD       $0x03, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        160(R8), Y0, Y10
+	VPAND        160(SI), Y0, Y10
 	VPSLLD       $0x03, Y8, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -57,11 +57,13 @@ block:
 	VPADDW       Y9, Y5, Y5
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y6, Y6
-	VPAND        192(R8), Y0, Y9
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VPAND        192(SI), Y0, Y9
 	VPSLLD       $0x02, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        224(R8), Y0, Y10
+	VPAND        224(SI), Y0, Y10
 	VPSLLD       $0x02, Y8, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -70,13 +72,13 @@ block:
 	VPADDW       Y9, Y5, Y5
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VPAND        256(R8), Y0, Y9
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VPAND        256(SI), Y0, Y9
 	VPSLLD       $0x01, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        288(R8), Y0, Y10
+	VPAND        288(SI), Y0, Y10
 	VPSLLD       $0x01, Y8, Y11
 	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -89,15 +91,13 @@ block:
 	VPADDW       Y5, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VMOVDQU      Y7, Y6
 	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VMOVDQU      Y8, Y9
@@ -106,13 +106,15 @@ block:
 	VPBROADCASTD 16(R9), Y9
 	VPMADDUBSW   Y9, Y5, Y5
 	VPMADDUBSW   Y9, Y6, Y6
-	VMOVDQU      128(R8), Y9
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      128(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
 	VPSRLD       $0x01, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      160(R8), Y10
+	VMOVDQU      160(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPSRLD       $0x01, Y8, Y11
@@ -123,15 +125,15 @@ block:
 	VPADDW       Y9, Y5, Y5
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      192(R8), Y9
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      192(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
 	VPSRLD       $0x02, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      224(R8), Y10
+	VMOVDQU      224(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPSRLD       $0x02, Y8, Y11
@@ -142,15 +144,14 @@ block:
 	VPADDW       Y9, Y5, Y5
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      256(R8), Y9
+	PREFETCHT0   320(DI)
+	VMOVDQU      256(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
 	VPSRLD       $0x03, Y7, Y7
 	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y9, Y9
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
 	VPSRLD       $0x03, Y8, Y8
@@ -165,27 +166,32 @@ block:
 	VPADDW       Y5, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VCVTPH2PS    (DI), Y5
+	VCVTPH2PS    (BX), Y5
 	VBROADCASTSS 32(R9), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y6, Y3, Y1
-	VCVTPH2PS    16(DI), Y3
+	VCVTPH2PS    16(BX), Y3
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         $0x30, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000140, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000140, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -251,12 +257,12 @@ TEXT ·Gemv_q5_0x16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -271,8 +277,8 @@ block:
 	VPSRAD       $0x03, Y4, Y4
 	VPBROADCASTD 40(R9)(R10*1), Y5
 	VPSRAD       $0x03, Y5, Y5
-	VMOVDQU      (R8), Y7
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      (SI), Y7
+	VMOVDQU      64(SI), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
@@ -281,7 +287,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y6, Y6
-	VMOVDQU      128(R8), Y9
+	VMOVDQU      128(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
@@ -292,7 +298,9 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	VMOVDQU      192(R8), Y9
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x02, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
@@ -303,9 +311,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y9
+	VMOVDQU      256(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x01, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
@@ -320,7 +326,7 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU      Y7, Y8
@@ -330,7 +336,9 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y6, Y6
-	VMOVDQU      128(R8), Y9
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      128(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x01, Y7, Y10
@@ -342,9 +350,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      192(R8), Y9
+	VMOVDQU      192(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x02, Y7, Y10
@@ -356,7 +362,9 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	VMOVDQU      256(R8), Y9
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      256(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x03, Y7, Y7
@@ -372,7 +380,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VCVTPH2PS    (DI), Y6
+	VCVTPH2PS    (BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -387,8 +395,8 @@ block:
 	VPSRAD       $0x03, Y4, Y4
 	VPBROADCASTD 40(R9)(R10*1), Y5
 	VPSRAD       $0x03, Y5, Y5
-	VMOVDQU      32(R8), Y7
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      32(SI), Y7
+	VMOVDQU      96(SI), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
@@ -397,9 +405,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y6, Y6
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      160(R8), Y9
+	VMOVDQU      160(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x03, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
@@ -410,7 +416,9 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	VMOVDQU      224(R8), Y9
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      224(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x02, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
@@ -421,7 +429,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	VMOVDQU      288(R8), Y9
+	VMOVDQU      288(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSLLD       $0x01, Y7, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
@@ -436,9 +444,7 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU      Y7, Y8
@@ -448,7 +454,9 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y6, Y6
-	VMOVDQU      160(R8), Y9
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      160(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x01, Y7, Y10
@@ -460,7 +468,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	VMOVDQU      224(R8), Y9
+	VMOVDQU      224(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x02, Y7, Y10
@@ -472,9 +480,8 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y6, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      288(R8), Y9
+	PREFETCHT0   320(DI)
+	VMOVDQU      288(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x03, Y7, Y7
@@ -490,7 +497,7 @@ block:
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VCVTPH2PS    16(DI), Y6
+	VCVTPH2PS    16(BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -500,18 +507,23 @@ block:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x30, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000140, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000140, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

@@ -11,12 +11,12 @@ TEXT ·Gemv_q5_0x16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
 	VMOVDQU dwords_avxvnni_0f0f0f0f<>+0(SB), Y0
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -29,65 +29,65 @@ block:
 	VPSRAD       $0x03, Y3, Y3
 	VPBROADCASTD 40(R9), Y4
 	VPSRAD       $0x03, Y4, Y4
-	VMOVDQU      (R8), Y7
-	VPAND        64(R8), Y0, Y5
+	VMOVDQU      (SI), Y7
+	VPAND        64(SI), Y0, Y5
 	VPSLLD       $0x04, Y7, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VMOVDQU      32(R8), Y8
-	VPAND        96(R8), Y0, Y6
+	VMOVDQU      32(SI), Y8
+	VPAND        96(SI), Y0, Y6
 	VPSLLD       $0x04, Y8, Y9
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y6, Y6
 	VPBROADCASTD (R9), Y9
 	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
 	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VPAND        128(R8), Y0, Y5
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VPAND        128(SI), Y0, Y5
 	VPSLLD       $0x03, Y7, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPAND        160(R8), Y0, Y6
+	VPAND        160(SI), Y0, Y6
 	VPSLLD       $0x03, Y8, Y9
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y6, Y6
 	VPBROADCASTD 4(R9), Y9
 	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
 	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
-	VPAND        192(R8), Y0, Y5
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VPAND        192(SI), Y0, Y5
 	VPSLLD       $0x02, Y7, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPAND        224(R8), Y0, Y6
+	VPAND        224(SI), Y0, Y6
 	VPSLLD       $0x02, Y8, Y9
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y6, Y6
 	VPBROADCASTD 8(R9), Y9
 	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
 	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VPAND        256(R8), Y0, Y5
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VPAND        256(SI), Y0, Y5
 	VPSLLD       $0x01, Y7, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPAND        288(R8), Y0, Y6
+	VPAND        288(SI), Y0, Y6
 	VPSLLD       $0x01, Y8, Y9
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y6, Y6
 	VPBROADCASTD 12(R9), Y9
 	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
 	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      64(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VMOVDQU      Y7, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VMOVDQU      Y8, Y9
@@ -96,13 +96,15 @@ block:
 	VPBROADCASTD 16(R9), Y9
 	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
 	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
-	VMOVDQU      128(R8), Y5
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      128(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPSRLD       $0x01, Y7, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      160(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x01, Y8, Y9
@@ -111,15 +113,15 @@ block:
 	VPBROADCASTD 20(R9), Y9
 	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
 	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      192(R8), Y5
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      192(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPSRLD       $0x02, Y7, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x02, Y8, Y9
@@ -128,15 +130,14 @@ block:
 	VPBROADCASTD 24(R9), Y9
 	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
 	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      256(R8), Y5
+	PREFETCHT0   320(DI)
+	VMOVDQU      256(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPSRLD       $0x03, Y7, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VMOVDQU      288(R8), Y6
+	VMOVDQU      288(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x03, Y8, Y7
@@ -145,27 +146,32 @@ block:
 	VPBROADCASTD 28(R9), Y7
 	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
 	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VCVTPH2PS    (DI), Y5
+	VCVTPH2PS    (BX), Y5
 	VBROADCASTSS 32(R9), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y6, Y3, Y1
-	VCVTPH2PS    16(DI), Y3
+	VCVTPH2PS    16(BX), Y3
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         $0x30, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000140, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000140, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -213,12 +219,12 @@ TEXT ·Gemv_q5_0x16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -233,8 +239,8 @@ block:
 	VPSRAD       $0x03, Y4, Y4
 	VPBROADCASTD 40(R9)(R10*1), Y5
 	VPSRAD       $0x03, Y5, Y5
-	VMOVDQU      (R8), Y7
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      (SI), Y7
+	VMOVDQU      64(SI), Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x04, Y7, Y8
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
@@ -243,7 +249,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD (R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      128(R8), Y6
+	VMOVDQU      128(SI), Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y7, Y8
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
@@ -252,7 +258,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 4(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      192(R8), Y6
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x02, Y7, Y8
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
@@ -261,9 +269,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 8(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y6
+	VMOVDQU      256(SI), Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x01, Y7, Y8
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
@@ -272,7 +278,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 12(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      64(R8), Y6
+	VMOVDQU      64(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU      Y7, Y8
@@ -282,7 +288,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 16(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      128(R8), Y6
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      128(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSRLD       $0x01, Y7, Y8
@@ -292,9 +300,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      192(R8), Y6
+	VMOVDQU      192(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSRLD       $0x02, Y7, Y8
@@ -304,7 +310,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 24(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      256(R8), Y6
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      256(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSRLD       $0x03, Y7, Y7
@@ -314,7 +322,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
 	VPBROADCASTD 28(R9)(R10*1), Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VCVTPH2PS    (DI), Y6
+	VCVTPH2PS    (BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -329,8 +337,8 @@ block:
 	VPSRAD       $0x03, Y4, Y4
 	VPBROADCASTD 40(R9)(R10*1), Y5
 	VPSRAD       $0x03, Y5, Y5
-	VMOVDQU      32(R8), Y7
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      32(SI), Y7
+	VMOVDQU      96(SI), Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x04, Y7, Y8
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
@@ -339,9 +347,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD (R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      160(SI), Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y7, Y8
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
@@ -350,7 +356,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 4(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      224(R8), Y6
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      224(SI), Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x02, Y7, Y8
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
@@ -359,7 +367,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 8(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      288(R8), Y6
+	VMOVDQU      288(SI), Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x01, Y7, Y8
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
@@ -368,9 +376,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 12(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU      Y7, Y8
@@ -380,7 +386,9 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 16(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      160(R8), Y6
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      160(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSRLD       $0x01, Y7, Y8
@@ -390,7 +398,7 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSRLD       $0x02, Y7, Y8
@@ -400,9 +408,8 @@ block:
 	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
 	VPBROADCASTD 24(R9)(R10*1), Y8
 	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      288(R8), Y6
+	PREFETCHT0   320(DI)
+	VMOVDQU      288(SI), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSRLD       $0x03, Y7, Y7
@@ -412,7 +419,7 @@ block:
 	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
 	VPBROADCASTD 28(R9)(R10*1), Y7
 	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VCVTPH2PS    16(DI), Y6
+	VCVTPH2PS    16(BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -422,18 +429,23 @@ block:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x30, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000140, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000140, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

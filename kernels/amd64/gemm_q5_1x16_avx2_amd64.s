@@ -11,12 +11,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
 	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -25,26 +25,26 @@ tile:
 
 block:
 	// sub-block 0, scale 0
-	VMOVDQU      (R8), Y5
-	VPAND        64(R8), Y0, Y3
+	VMOVDQU      (SI), Y5
+	VPAND        64(SI), Y0, Y3
 	VPSLLD       $0x04, Y5, Y4
 	VPAND        dwords_avx2_10101010<>+0(SB), Y4, Y4
 	VPOR         Y4, Y3, Y3
-	VMOVDQU      32(R8), Y6
-	VPAND        96(R8), Y0, Y4
+	VMOVDQU      32(SI), Y6
+	VPAND        96(SI), Y0, Y4
 	VPSLLD       $0x04, Y6, Y7
 	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y4, Y4
 	VPBROADCASTD (R9), Y7
 	VPMADDUBSW   Y7, Y3, Y3
 	VPMADDUBSW   Y7, Y4, Y4
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VPAND        128(R8), Y0, Y7
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VPAND        128(SI), Y0, Y7
 	VPSLLD       $0x03, Y5, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        160(R8), Y0, Y8
+	VPAND        160(SI), Y0, Y8
 	VPSLLD       $0x03, Y6, Y9
 	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
@@ -53,11 +53,13 @@ block:
 	VPADDW       Y7, Y3, Y3
 	VPMADDUBSW   Y9, Y8, Y7
 	VPADDW       Y7, Y4, Y4
-	VPAND        192(R8), Y0, Y7
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VPAND        192(SI), Y0, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        224(R8), Y0, Y8
+	VPAND        224(SI), Y0, Y8
 	VPSLLD       $0x02, Y6, Y9
 	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
@@ -66,13 +68,13 @@ block:
 	VPADDW       Y7, Y3, Y3
 	VPMADDUBSW   Y9, Y8, Y7
 	VPADDW       Y7, Y4, Y4
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VPAND        256(R8), Y0, Y9
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VPAND        256(SI), Y0, Y9
 	VPSLLD       $0x01, Y5, Y7
 	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y9, Y9
-	VPAND        288(R8), Y0, Y7
+	VPAND        288(SI), Y0, Y7
 	VPSLLD       $0x01, Y6, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -83,15 +85,13 @@ block:
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y4, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
 	VMOVDQU      Y5, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      96(R8), Y8
+	VMOVDQU      96(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
 	VMOVDQU      Y6, Y9
@@ -100,13 +100,15 @@ block:
 	VPBROADCASTD 16(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      128(R8), Y9
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      128(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
 	VPSRLD       $0x01, Y5, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      160(R8), Y10
+	VMOVDQU      160(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPSRLD       $0x01, Y6, Y11
@@ -117,15 +119,15 @@ block:
 	VPADDW       Y9, Y7, Y7
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y8, Y8
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      192(R8), Y9
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      192(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
 	VPSRLD       $0x02, Y5, Y10
 	VPAND        dwords_avx2_10101010<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      224(R8), Y10
+	VMOVDQU      224(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPSRLD       $0x02, Y6, Y11
@@ -136,15 +138,14 @@ block:
 	VPADDW       Y9, Y7, Y7
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y8, Y8
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      256(R8), Y9
+	PREFETCHT0   320(DI)
+	VMOVDQU      256(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_10101010<>+0(SB), Y5, Y5
 	VPOR         Y5, Y9, Y9
-	VMOVDQU      288(R8), Y5
+	VMOVDQU      288(SI), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPSRLD       $0x03, Y6, Y6
@@ -159,33 +160,38 @@ block:
 	VPADDW       Y5, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y4, Y4
-	VCVTPH2PS    (DI), Y5
+	VCVTPH2PS    (BX), Y5
 	VBROADCASTSS 32(R9), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y6, Y3, Y1
-	VCVTPH2PS    16(DI), Y3
+	VCVTPH2PS    16(BX), Y3
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y2
-	VCVTPH2PS    32(DI), Y3
+	VCVTPH2PS    32(BX), Y3
 	VBROADCASTSS 36(R9), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VCVTPH2PS    48(DI), Y3
+	VCVTPH2PS    48(BX), Y3
 	VBROADCASTSS 36(R9), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x30, R9
-	ADDQ         $0x40, DI
-	ADDQ         $0x00000140, R8
+	ADDQ         $0x40, BX
+	ADDQ         $0x00000140, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -251,12 +257,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -267,8 +273,8 @@ tile:
 
 block:
 	// sub-block 0, scale 0
-	VMOVDQU      (R8), Y6
-	VMOVDQU      64(R8), Y5
+	VMOVDQU      (SI), Y6
+	VMOVDQU      64(SI), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSLLD       $0x04, Y6, Y4
 	VPAND        dwords_avx2_10101010<>+0(SB), Y4, Y4
@@ -277,7 +283,7 @@ block:
 	VPMADDUBSW   Y4, Y5, Y4
 	VPBROADCASTD (R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y6, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
@@ -288,7 +294,9 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
-	VMOVDQU      192(R8), Y7
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y6, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
@@ -299,9 +307,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      256(R8), Y7
+	VMOVDQU      256(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x01, Y6, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
@@ -314,7 +320,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      Y6, Y8
@@ -324,7 +330,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      128(R8), Y9
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      128(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x01, Y6, Y10
@@ -336,9 +344,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      192(R8), Y9
+	VMOVDQU      192(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x02, Y6, Y10
@@ -350,7 +356,9 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      256(R8), Y9
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      256(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x03, Y6, Y6
@@ -366,7 +374,7 @@ block:
 	VPADDW       Y6, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y5, Y5
-	VCVTPH2PS    (DI), Y6
+	VCVTPH2PS    (BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -375,15 +383,15 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VCVTPH2PS    32(DI), Y4
+	VCVTPH2PS    32(BX), Y4
 	VBROADCASTSS 36(R9), Y5
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 36(R9)(R10*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
 
 	// sub-block 0, scale 0
-	VMOVDQU      32(R8), Y6
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      32(SI), Y6
+	VMOVDQU      96(SI), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSLLD       $0x04, Y6, Y4
 	VPAND        dwords_avx2_10101010<>+0(SB), Y4, Y4
@@ -392,9 +400,7 @@ block:
 	VPMADDUBSW   Y4, Y5, Y4
 	VPBROADCASTD (R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y5, Y5
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x03, Y6, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
@@ -405,7 +411,9 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
-	VMOVDQU      224(R8), Y7
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      224(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y6, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
@@ -416,7 +424,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
-	VMOVDQU      288(R8), Y7
+	VMOVDQU      288(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VPSLLD       $0x01, Y6, Y8
 	VPAND        dwords_avx2_10101010<>+0(SB), Y8, Y8
@@ -429,9 +437,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y7, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      Y6, Y8
@@ -441,7 +447,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      160(R8), Y9
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      160(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x01, Y6, Y10
@@ -453,7 +461,7 @@ block:
 	VPBROADCASTD 20(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	VMOVDQU      224(R8), Y9
+	VMOVDQU      224(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x02, Y6, Y10
@@ -465,9 +473,8 @@ block:
 	VPBROADCASTD 24(R9)(R10*1), Y10
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y9, Y7, Y7
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      288(R8), Y9
+	PREFETCHT0   320(DI)
+	VMOVDQU      288(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
 	VPSRLD       $0x03, Y6, Y6
@@ -483,7 +490,7 @@ block:
 	VPADDW       Y6, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y5, Y5
-	VCVTPH2PS    16(DI), Y6
+	VCVTPH2PS    16(BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -492,24 +499,29 @@ block:
 	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
-	VCVTPH2PS    48(DI), Y4
+	VCVTPH2PS    48(BX), Y4
 	VBROADCASTSS 36(R9), Y5
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 36(R9)(R10*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x30, R9
-	ADDQ         $0x40, DI
-	ADDQ         $0x00000140, R8
+	ADDQ         $0x40, BX
+	ADDQ         $0x00000140, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

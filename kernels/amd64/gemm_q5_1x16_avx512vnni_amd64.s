@@ -12,12 +12,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
@@ -26,69 +26,75 @@ tile:
 block:
 	// sub-block 0, scale 0
 	VPXORD           Z3, Z3, Z3
-	VMOVDQU32        (R8), Z5
-	VPANDD           64(R8), Z0, Z4
+	VMOVDQU32        (SI), Z5
+	VPANDD           64(SI), Z0, Z4
 	VPSLLD           $0x04, Z5, Z6
 	VPTERNLOGD       $0xf8, Z1, Z6, Z4
 	VPDPBUSD.BCST    (R9), Z4, Z3
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           128(R8), Z0, Z4
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           128(SI), Z0, Z4
 	VPSLLD           $0x03, Z5, Z6
 	VPTERNLOGD       $0xf8, Z1, Z6, Z4
 	VPDPBUSD.BCST    4(R9), Z4, Z3
-	VPANDD           192(R8), Z0, Z4
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z4
 	VPSLLD           $0x02, Z5, Z6
 	VPTERNLOGD       $0xf8, Z1, Z6, Z4
 	VPDPBUSD.BCST    8(R9), Z4, Z3
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           256(R8), Z0, Z4
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPANDD           256(SI), Z0, Z4
 	VPSLLD           $0x01, Z5, Z6
 	VPTERNLOGD       $0xf8, Z1, Z6, Z4
 	VPDPBUSD.BCST    12(R9), Z4, Z3
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z4
+	VPSRLD           $0x04, 64(SI), Z4
 	VPANDD           Z0, Z4, Z4
 	VMOVDQU32        Z5, Z6
 	VPTERNLOGD       $0xf8, Z1, Z6, Z4
 	VPDPBUSD.BCST    16(R9), Z4, Z3
-	VPSRLD           $0x04, 128(R8), Z4
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z4
 	VPANDD           Z0, Z4, Z4
 	VPSRLD           $0x01, Z5, Z6
 	VPTERNLOGD       $0xf8, Z1, Z6, Z4
 	VPDPBUSD.BCST    20(R9), Z4, Z3
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z4
+	PREFETCHT1       256(R8)
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z4
 	VPANDD           Z0, Z4, Z4
 	VPSRLD           $0x02, Z5, Z6
 	VPTERNLOGD       $0xf8, Z1, Z6, Z4
 	VPDPBUSD.BCST    24(R9), Z4, Z3
-	PREFETCHT1       33024(R8)
-	PREFETCHT0       8448(R8)
-	VPSRLD           $0x04, 256(R8), Z4
+	PREFETCHT0       320(DI)
+	VPSRLD           $0x04, 256(SI), Z4
 	VPANDD           Z0, Z4, Z4
 	VPSRLD           $0x03, Z5, Z5
 	VPTERNLOGD       $0xf8, Z1, Z5, Z4
 	VPDPBUSD.BCST    28(R9), Z4, Z3
-	VCVTPH2PS        (DI), Z4
+	VCVTPH2PS        (BX), Z4
 	VMULPS.BCST      32(R9), Z4, Z4
 	VCVTDQ2PS        Z3, Z3
 	VFMADD231PS      Z4, Z3, Z2
-	VCVTPH2PS        32(DI), Z3
+	VCVTPH2PS        32(BX), Z3
 	VFMADD231PS.BCST 36(R9), Z3, Z2
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000140, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R10
 	JNZ              block
-	MOVQ             64(AX), DI
+	MOVQ             64(AX), BX
 	VMOVUPS          Z2, (CX)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -138,12 +144,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R11
@@ -154,82 +160,88 @@ block:
 	// sub-block 0, scale 0
 	VPXORD           Z4, Z4, Z4
 	VPXORD           Z5, Z5, Z5
-	VMOVDQU32        (R8), Z7
-	VPANDD           64(R8), Z0, Z6
+	VMOVDQU32        (SI), Z7
+	VPANDD           64(SI), Z0, Z6
 	VPSLLD           $0x04, Z7, Z8
 	VPTERNLOGD       $0xf8, Z1, Z8, Z6
 	VPDPBUSD.BCST    (R9), Z6, Z4
 	VPDPBUSD.BCST    (R9)(R10*1), Z6, Z5
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           128(R8), Z0, Z6
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           128(SI), Z0, Z6
 	VPSLLD           $0x03, Z7, Z8
 	VPTERNLOGD       $0xf8, Z1, Z8, Z6
 	VPDPBUSD.BCST    4(R9), Z6, Z4
 	VPDPBUSD.BCST    4(R9)(R10*1), Z6, Z5
-	VPANDD           192(R8), Z0, Z6
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z6
 	VPSLLD           $0x02, Z7, Z8
 	VPTERNLOGD       $0xf8, Z1, Z8, Z6
 	VPDPBUSD.BCST    8(R9), Z6, Z4
 	VPDPBUSD.BCST    8(R9)(R10*1), Z6, Z5
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           256(R8), Z0, Z6
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPANDD           256(SI), Z0, Z6
 	VPSLLD           $0x01, Z7, Z8
 	VPTERNLOGD       $0xf8, Z1, Z8, Z6
 	VPDPBUSD.BCST    12(R9), Z6, Z4
 	VPDPBUSD.BCST    12(R9)(R10*1), Z6, Z5
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z6
+	VPSRLD           $0x04, 64(SI), Z6
 	VPANDD           Z0, Z6, Z6
 	VMOVDQU32        Z7, Z8
 	VPTERNLOGD       $0xf8, Z1, Z8, Z6
 	VPDPBUSD.BCST    16(R9), Z6, Z4
 	VPDPBUSD.BCST    16(R9)(R10*1), Z6, Z5
-	VPSRLD           $0x04, 128(R8), Z6
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z6
 	VPANDD           Z0, Z6, Z6
 	VPSRLD           $0x01, Z7, Z8
 	VPTERNLOGD       $0xf8, Z1, Z8, Z6
 	VPDPBUSD.BCST    20(R9), Z6, Z4
 	VPDPBUSD.BCST    20(R9)(R10*1), Z6, Z5
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z6
+	PREFETCHT1       256(R8)
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z6
 	VPANDD           Z0, Z6, Z6
 	VPSRLD           $0x02, Z7, Z8
 	VPTERNLOGD       $0xf8, Z1, Z8, Z6
 	VPDPBUSD.BCST    24(R9), Z6, Z4
 	VPDPBUSD.BCST    24(R9)(R10*1), Z6, Z5
-	PREFETCHT1       33024(R8)
-	PREFETCHT0       8448(R8)
-	VPSRLD           $0x04, 256(R8), Z6
+	PREFETCHT0       320(DI)
+	VPSRLD           $0x04, 256(SI), Z6
 	VPANDD           Z0, Z6, Z6
 	VPSRLD           $0x03, Z7, Z7
 	VPTERNLOGD       $0xf8, Z1, Z7, Z6
 	VPDPBUSD.BCST    28(R9), Z6, Z4
 	VPDPBUSD.BCST    28(R9)(R10*1), Z6, Z5
-	VCVTPH2PS        (DI), Z6
+	VCVTPH2PS        (BX), Z6
 	VMULPS.BCST      32(R9), Z6, Z7
 	VCVTDQ2PS        Z4, Z4
 	VFMADD231PS      Z7, Z4, Z2
 	VMULPS.BCST      32(R9)(R10*1), Z6, Z4
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS      Z4, Z5, Z3
-	VCVTPH2PS        32(DI), Z4
+	VCVTPH2PS        32(BX), Z4
 	VFMADD231PS.BCST 36(R9), Z4, Z2
 	VFMADD231PS.BCST 36(R9)(R10*1), Z4, Z3
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000140, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R11
 	JNZ              block
-	MOVQ             64(AX), DI
+	MOVQ             64(AX), BX
 	VMOVUPS          Z2, (CX)
-	VMOVUPS          Z3, (CX)(DI*1)
+	VMOVUPS          Z3, (CX)(BX*1)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -243,12 +255,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R11
@@ -261,70 +273,71 @@ block:
 	VPXORD           Z5, Z5, Z5
 	VPXORD           Z6, Z6, Z6
 	VPXORD           Z7, Z7, Z7
-	VMOVDQU32        (R8), Z9
-	VPANDD           64(R8), Z0, Z8
+	VMOVDQU32        (SI), Z9
+	VPANDD           64(SI), Z0, Z8
 	VPSLLD           $0x04, Z9, Z10
 	VPTERNLOGD       $0xf8, Z1, Z10, Z8
 	VPDPBUSD.BCST    (R9), Z8, Z5
 	VPDPBUSD.BCST    (R9)(R10*1), Z8, Z6
 	VPDPBUSD.BCST    (R9)(R10*2), Z8, Z7
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           128(R8), Z0, Z8
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           128(SI), Z0, Z8
 	VPSLLD           $0x03, Z9, Z10
 	VPTERNLOGD       $0xf8, Z1, Z10, Z8
 	VPDPBUSD.BCST    4(R9), Z8, Z5
 	VPDPBUSD.BCST    4(R9)(R10*1), Z8, Z6
 	VPDPBUSD.BCST    4(R9)(R10*2), Z8, Z7
-	VPANDD           192(R8), Z0, Z8
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z8
 	VPSLLD           $0x02, Z9, Z10
 	VPTERNLOGD       $0xf8, Z1, Z10, Z8
 	VPDPBUSD.BCST    8(R9), Z8, Z5
 	VPDPBUSD.BCST    8(R9)(R10*1), Z8, Z6
 	VPDPBUSD.BCST    8(R9)(R10*2), Z8, Z7
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           256(R8), Z0, Z8
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPANDD           256(SI), Z0, Z8
 	VPSLLD           $0x01, Z9, Z10
 	VPTERNLOGD       $0xf8, Z1, Z10, Z8
 	VPDPBUSD.BCST    12(R9), Z8, Z5
 	VPDPBUSD.BCST    12(R9)(R10*1), Z8, Z6
 	VPDPBUSD.BCST    12(R9)(R10*2), Z8, Z7
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z8
+	VPSRLD           $0x04, 64(SI), Z8
 	VPANDD           Z0, Z8, Z8
 	VMOVDQU32        Z9, Z10
 	VPTERNLOGD       $0xf8, Z1, Z10, Z8
 	VPDPBUSD.BCST    16(R9), Z8, Z5
 	VPDPBUSD.BCST    16(R9)(R10*1), Z8, Z6
 	VPDPBUSD.BCST    16(R9)(R10*2), Z8, Z7
-	VPSRLD           $0x04, 128(R8), Z8
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z8
 	VPANDD           Z0, Z8, Z8
 	VPSRLD           $0x01, Z9, Z10
 	VPTERNLOGD       $0xf8, Z1, Z10, Z8
 	VPDPBUSD.BCST    20(R9), Z8, Z5
 	VPDPBUSD.BCST    20(R9)(R10*1), Z8, Z6
 	VPDPBUSD.BCST    20(R9)(R10*2), Z8, Z7
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z8
+	PREFETCHT1       256(R8)
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z8
 	VPANDD           Z0, Z8, Z8
 	VPSRLD           $0x02, Z9, Z10
 	VPTERNLOGD       $0xf8, Z1, Z10, Z8
 	VPDPBUSD.BCST    24(R9), Z8, Z5
 	VPDPBUSD.BCST    24(R9)(R10*1), Z8, Z6
 	VPDPBUSD.BCST    24(R9)(R10*2), Z8, Z7
-	PREFETCHT1       33024(R8)
-	PREFETCHT0       8448(R8)
-	VPSRLD           $0x04, 256(R8), Z8
+	PREFETCHT0       320(DI)
+	VPSRLD           $0x04, 256(SI), Z8
 	VPANDD           Z0, Z8, Z8
 	VPSRLD           $0x03, Z9, Z9
 	VPTERNLOGD       $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST    28(R9), Z8, Z5
 	VPDPBUSD.BCST    28(R9)(R10*1), Z8, Z6
 	VPDPBUSD.BCST    28(R9)(R10*2), Z8, Z7
-	VCVTPH2PS        (DI), Z8
+	VCVTPH2PS        (BX), Z8
 	VMULPS.BCST      32(R9), Z8, Z9
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS      Z9, Z5, Z2
@@ -334,22 +347,27 @@ block:
 	VMULPS.BCST      32(R9)(R10*2), Z8, Z5
 	VCVTDQ2PS        Z7, Z7
 	VFMADD231PS      Z5, Z7, Z4
-	VCVTPH2PS        32(DI), Z5
+	VCVTPH2PS        32(BX), Z5
 	VFMADD231PS.BCST 36(R9), Z5, Z2
 	VFMADD231PS.BCST 36(R9)(R10*1), Z5, Z3
 	VFMADD231PS.BCST 36(R9)(R10*2), Z5, Z4
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000140, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R11
 	JNZ              block
-	MOVQ             64(AX), DI
+	MOVQ             64(AX), BX
 	VMOVUPS          Z2, (CX)
-	VMOVUPS          Z3, (CX)(DI*1)
-	VMOVUPS          Z4, (CX)(DI*2)
+	VMOVUPS          Z3, (CX)(BX*1)
+	VMOVUPS          Z4, (CX)(BX*2)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -363,12 +381,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
@@ -384,42 +402,42 @@ block:
 	VPXORD           Z7, Z7, Z7
 	VPXORD           Z8, Z8, Z8
 	VPXORD           Z9, Z9, Z9
-	VMOVDQU32        (R8), Z11
-	VPANDD           64(R8), Z0, Z10
+	VMOVDQU32        (SI), Z11
+	VPANDD           64(SI), Z0, Z10
 	VPSLLD           $0x04, Z11, Z12
 	VPTERNLOGD       $0xf8, Z1, Z12, Z10
 	VPDPBUSD.BCST    (R9), Z10, Z6
 	VPDPBUSD.BCST    (R9)(R10*1), Z10, Z7
 	VPDPBUSD.BCST    (R9)(R10*2), Z10, Z8
 	VPDPBUSD.BCST    (R9)(R11*1), Z10, Z9
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           128(R8), Z0, Z10
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           128(SI), Z0, Z10
 	VPSLLD           $0x03, Z11, Z12
 	VPTERNLOGD       $0xf8, Z1, Z12, Z10
 	VPDPBUSD.BCST    4(R9), Z10, Z6
 	VPDPBUSD.BCST    4(R9)(R10*1), Z10, Z7
 	VPDPBUSD.BCST    4(R9)(R10*2), Z10, Z8
 	VPDPBUSD.BCST    4(R9)(R11*1), Z10, Z9
-	VPANDD           192(R8), Z0, Z10
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z10
 	VPSLLD           $0x02, Z11, Z12
 	VPTERNLOGD       $0xf8, Z1, Z12, Z10
 	VPDPBUSD.BCST    8(R9), Z10, Z6
 	VPDPBUSD.BCST    8(R9)(R10*1), Z10, Z7
 	VPDPBUSD.BCST    8(R9)(R10*2), Z10, Z8
 	VPDPBUSD.BCST    8(R9)(R11*1), Z10, Z9
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           256(R8), Z0, Z10
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPANDD           256(SI), Z0, Z10
 	VPSLLD           $0x01, Z11, Z12
 	VPTERNLOGD       $0xf8, Z1, Z12, Z10
 	VPDPBUSD.BCST    12(R9), Z10, Z6
 	VPDPBUSD.BCST    12(R9)(R10*1), Z10, Z7
 	VPDPBUSD.BCST    12(R9)(R10*2), Z10, Z8
 	VPDPBUSD.BCST    12(R9)(R11*1), Z10, Z9
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z10
+	VPSRLD           $0x04, 64(SI), Z10
 	VPANDD           Z0, Z10, Z10
 	VMOVDQU32        Z11, Z12
 	VPTERNLOGD       $0xf8, Z1, Z12, Z10
@@ -427,7 +445,9 @@ block:
 	VPDPBUSD.BCST    16(R9)(R10*1), Z10, Z7
 	VPDPBUSD.BCST    16(R9)(R10*2), Z10, Z8
 	VPDPBUSD.BCST    16(R9)(R11*1), Z10, Z9
-	VPSRLD           $0x04, 128(R8), Z10
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z10
 	VPANDD           Z0, Z10, Z10
 	VPSRLD           $0x01, Z11, Z12
 	VPTERNLOGD       $0xf8, Z1, Z12, Z10
@@ -435,9 +455,9 @@ block:
 	VPDPBUSD.BCST    20(R9)(R10*1), Z10, Z7
 	VPDPBUSD.BCST    20(R9)(R10*2), Z10, Z8
 	VPDPBUSD.BCST    20(R9)(R11*1), Z10, Z9
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z10
+	PREFETCHT1       256(R8)
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z10
 	VPANDD           Z0, Z10, Z10
 	VPSRLD           $0x02, Z11, Z12
 	VPTERNLOGD       $0xf8, Z1, Z12, Z10
@@ -445,9 +465,8 @@ block:
 	VPDPBUSD.BCST    24(R9)(R10*1), Z10, Z7
 	VPDPBUSD.BCST    24(R9)(R10*2), Z10, Z8
 	VPDPBUSD.BCST    24(R9)(R11*1), Z10, Z9
-	PREFETCHT1       33024(R8)
-	PREFETCHT0       8448(R8)
-	VPSRLD           $0x04, 256(R8), Z10
+	PREFETCHT0       320(DI)
+	VPSRLD           $0x04, 256(SI), Z10
 	VPANDD           Z0, Z10, Z10
 	VPSRLD           $0x03, Z11, Z11
 	VPTERNLOGD       $0xf8, Z1, Z11, Z10
@@ -455,7 +474,7 @@ block:
 	VPDPBUSD.BCST    28(R9)(R10*1), Z10, Z7
 	VPDPBUSD.BCST    28(R9)(R10*2), Z10, Z8
 	VPDPBUSD.BCST    28(R9)(R11*1), Z10, Z9
-	VCVTPH2PS        (DI), Z10
+	VCVTPH2PS        (BX), Z10
 	VMULPS.BCST      32(R9), Z10, Z11
 	VCVTDQ2PS        Z6, Z6
 	VFMADD231PS      Z11, Z6, Z2
@@ -468,25 +487,30 @@ block:
 	VMULPS.BCST      32(R9)(R11*1), Z10, Z6
 	VCVTDQ2PS        Z9, Z9
 	VFMADD231PS      Z6, Z9, Z5
-	VCVTPH2PS        32(DI), Z6
+	VCVTPH2PS        32(BX), Z6
 	VFMADD231PS.BCST 36(R9), Z6, Z2
 	VFMADD231PS.BCST 36(R9)(R10*1), Z6, Z3
 	VFMADD231PS.BCST 36(R9)(R10*2), Z6, Z4
 	VFMADD231PS.BCST 36(R9)(R11*1), Z6, Z5
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000140, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R12
 	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
+	MOVQ             64(AX), BX
+	LEAQ             (BX)(BX*2), SI
 	VMOVUPS          Z2, (CX)
-	VMOVUPS          Z3, (CX)(DI*1)
-	VMOVUPS          Z4, (CX)(DI*2)
-	VMOVUPS          Z5, (CX)(R8*1)
+	VMOVUPS          Z3, (CX)(BX*1)
+	VMOVUPS          Z4, (CX)(BX*2)
+	VMOVUPS          Z5, (CX)(SI*1)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -500,12 +524,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
@@ -523,8 +547,8 @@ block:
 	VPXORD           Z9, Z9, Z9
 	VPXORD           Z10, Z10, Z10
 	VPXORD           Z11, Z11, Z11
-	VMOVDQU32        (R8), Z13
-	VPANDD           64(R8), Z0, Z12
+	VMOVDQU32        (SI), Z13
+	VPANDD           64(SI), Z0, Z12
 	VPSLLD           $0x04, Z13, Z14
 	VPTERNLOGD       $0xf8, Z1, Z14, Z12
 	VPDPBUSD.BCST    (R9), Z12, Z7
@@ -532,9 +556,9 @@ block:
 	VPDPBUSD.BCST    (R9)(R10*2), Z12, Z9
 	VPDPBUSD.BCST    (R9)(R11*1), Z12, Z10
 	VPDPBUSD.BCST    (R9)(R10*4), Z12, Z11
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           128(R8), Z0, Z12
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           128(SI), Z0, Z12
 	VPSLLD           $0x03, Z13, Z14
 	VPTERNLOGD       $0xf8, Z1, Z14, Z12
 	VPDPBUSD.BCST    4(R9), Z12, Z7
@@ -542,7 +566,9 @@ block:
 	VPDPBUSD.BCST    4(R9)(R10*2), Z12, Z9
 	VPDPBUSD.BCST    4(R9)(R11*1), Z12, Z10
 	VPDPBUSD.BCST    4(R9)(R10*4), Z12, Z11
-	VPANDD           192(R8), Z0, Z12
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z12
 	VPSLLD           $0x02, Z13, Z14
 	VPTERNLOGD       $0xf8, Z1, Z14, Z12
 	VPDPBUSD.BCST    8(R9), Z12, Z7
@@ -550,9 +576,9 @@ block:
 	VPDPBUSD.BCST    8(R9)(R10*2), Z12, Z9
 	VPDPBUSD.BCST    8(R9)(R11*1), Z12, Z10
 	VPDPBUSD.BCST    8(R9)(R10*4), Z12, Z11
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           256(R8), Z0, Z12
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPANDD           256(SI), Z0, Z12
 	VPSLLD           $0x01, Z13, Z14
 	VPTERNLOGD       $0xf8, Z1, Z14, Z12
 	VPDPBUSD.BCST    12(R9), Z12, Z7
@@ -560,9 +586,7 @@ block:
 	VPDPBUSD.BCST    12(R9)(R10*2), Z12, Z9
 	VPDPBUSD.BCST    12(R9)(R11*1), Z12, Z10
 	VPDPBUSD.BCST    12(R9)(R10*4), Z12, Z11
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z12
+	VPSRLD           $0x04, 64(SI), Z12
 	VPANDD           Z0, Z12, Z12
 	VMOVDQU32        Z13, Z14
 	VPTERNLOGD       $0xf8, Z1, Z14, Z12
@@ -571,7 +595,9 @@ block:
 	VPDPBUSD.BCST    16(R9)(R10*2), Z12, Z9
 	VPDPBUSD.BCST    16(R9)(R11*1), Z12, Z10
 	VPDPBUSD.BCST    16(R9)(R10*4), Z12, Z11
-	VPSRLD           $0x04, 128(R8), Z12
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z12
 	VPANDD           Z0, Z12, Z12
 	VPSRLD           $0x01, Z13, Z14
 	VPTERNLOGD       $0xf8, Z1, Z14, Z12
@@ -580,9 +606,9 @@ block:
 	VPDPBUSD.BCST    20(R9)(R10*2), Z12, Z9
 	VPDPBUSD.BCST    20(R9)(R11*1), Z12, Z10
 	VPDPBUSD.BCST    20(R9)(R10*4), Z12, Z11
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z12
+	PREFETCHT1       256(R8)
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z12
 	VPANDD           Z0, Z12, Z12
 	VPSRLD           $0x02, Z13, Z14
 	VPTERNLOGD       $0xf8, Z1, Z14, Z12
@@ -591,9 +617,8 @@ block:
 	VPDPBUSD.BCST    24(R9)(R10*2), Z12, Z9
 	VPDPBUSD.BCST    24(R9)(R11*1), Z12, Z10
 	VPDPBUSD.BCST    24(R9)(R10*4), Z12, Z11
-	PREFETCHT1       33024(R8)
-	PREFETCHT0       8448(R8)
-	VPSRLD           $0x04, 256(R8), Z12
+	PREFETCHT0       320(DI)
+	VPSRLD           $0x04, 256(SI), Z12
 	VPANDD           Z0, Z12, Z12
 	VPSRLD           $0x03, Z13, Z13
 	VPTERNLOGD       $0xf8, Z1, Z13, Z12
@@ -602,7 +627,7 @@ block:
 	VPDPBUSD.BCST    28(R9)(R10*2), Z12, Z9
 	VPDPBUSD.BCST    28(R9)(R11*1), Z12, Z10
 	VPDPBUSD.BCST    28(R9)(R10*4), Z12, Z11
-	VCVTPH2PS        (DI), Z12
+	VCVTPH2PS        (BX), Z12
 	VMULPS.BCST      32(R9), Z12, Z13
 	VCVTDQ2PS        Z7, Z7
 	VFMADD231PS      Z13, Z7, Z2
@@ -618,27 +643,32 @@ block:
 	VMULPS.BCST      32(R9)(R10*4), Z12, Z7
 	VCVTDQ2PS        Z11, Z11
 	VFMADD231PS      Z7, Z11, Z6
-	VCVTPH2PS        32(DI), Z7
+	VCVTPH2PS        32(BX), Z7
 	VFMADD231PS.BCST 36(R9), Z7, Z2
 	VFMADD231PS.BCST 36(R9)(R10*1), Z7, Z3
 	VFMADD231PS.BCST 36(R9)(R10*2), Z7, Z4
 	VFMADD231PS.BCST 36(R9)(R11*1), Z7, Z5
 	VFMADD231PS.BCST 36(R9)(R10*4), Z7, Z6
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000140, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R12
 	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
+	MOVQ             64(AX), BX
+	LEAQ             (BX)(BX*2), SI
 	VMOVUPS          Z2, (CX)
-	VMOVUPS          Z3, (CX)(DI*1)
-	VMOVUPS          Z4, (CX)(DI*2)
-	VMOVUPS          Z5, (CX)(R8*1)
-	VMOVUPS          Z6, (CX)(DI*4)
+	VMOVUPS          Z3, (CX)(BX*1)
+	VMOVUPS          Z4, (CX)(BX*2)
+	VMOVUPS          Z5, (CX)(SI*1)
+	VMOVUPS          Z6, (CX)(BX*4)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -652,12 +682,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
@@ -678,8 +708,8 @@ block:
 	VPXORD           Z11, Z11, Z11
 	VPXORD           Z12, Z12, Z12
 	VPXORD           Z13, Z13, Z13
-	VMOVDQU32        (R8), Z15
-	VPANDD           64(R8), Z0, Z14
+	VMOVDQU32        (SI), Z15
+	VPANDD           64(SI), Z0, Z14
 	VPSLLD           $0x04, Z15, Z16
 	VPTERNLOGD       $0xf8, Z1, Z16, Z14
 	VPDPBUSD.BCST    (R9), Z14, Z8
@@ -688,9 +718,9 @@ block:
 	VPDPBUSD.BCST    (R9)(R11*1), Z14, Z11
 	VPDPBUSD.BCST    (R9)(R10*4), Z14, Z12
 	VPDPBUSD.BCST    (R9)(R12*1), Z14, Z13
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           128(R8), Z0, Z14
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           128(SI), Z0, Z14
 	VPSLLD           $0x03, Z15, Z16
 	VPTERNLOGD       $0xf8, Z1, Z16, Z14
 	VPDPBUSD.BCST    4(R9), Z14, Z8
@@ -699,7 +729,9 @@ block:
 	VPDPBUSD.BCST    4(R9)(R11*1), Z14, Z11
 	VPDPBUSD.BCST    4(R9)(R10*4), Z14, Z12
 	VPDPBUSD.BCST    4(R9)(R12*1), Z14, Z13
-	VPANDD           192(R8), Z0, Z14
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z14
 	VPSLLD           $0x02, Z15, Z16
 	VPTERNLOGD       $0xf8, Z1, Z16, Z14
 	VPDPBUSD.BCST    8(R9), Z14, Z8
@@ -708,9 +740,9 @@ block:
 	VPDPBUSD.BCST    8(R9)(R11*1), Z14, Z11
 	VPDPBUSD.BCST    8(R9)(R10*4), Z14, Z12
 	VPDPBUSD.BCST    8(R9)(R12*1), Z14, Z13
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           256(R8), Z0, Z14
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPANDD           256(SI), Z0, Z14
 	VPSLLD           $0x01, Z15, Z16
 	VPTERNLOGD       $0xf8, Z1, Z16, Z14
 	VPDPBUSD.BCST    12(R9), Z14, Z8
@@ -719,9 +751,7 @@ block:
 	VPDPBUSD.BCST    12(R9)(R11*1), Z14, Z11
 	VPDPBUSD.BCST    12(R9)(R10*4), Z14, Z12
 	VPDPBUSD.BCST    12(R9)(R12*1), Z14, Z13
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z14
+	VPSRLD           $0x04, 64(SI), Z14
 	VPANDD           Z0, Z14, Z14
 	VMOVDQU32        Z15, Z16
 	VPTERNLOGD       $0xf8, Z1, Z16, Z14
@@ -731,7 +761,9 @@ block:
 	VPDPBUSD.BCST    16(R9)(R11*1), Z14, Z11
 	VPDPBUSD.BCST    16(R9)(R10*4), Z14, Z12
 	VPDPBUSD.BCST    16(R9)(R12*1), Z14, Z13
-	VPSRLD           $0x04, 128(R8), Z14
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z14
 	VPANDD           Z0, Z14, Z14
 	VPSRLD           $0x01, Z15, Z16
 	VPTERNLOGD       $0xf8, Z1, Z16, Z14
@@ -741,9 +773,9 @@ block:
 	VPDPBUSD.BCST    20(R9)(R11*1), Z14, Z11
 	VPDPBUSD.BCST    20(R9)(R10*4), Z14, Z12
 	VPDPBUSD.BCST    20(R9)(R12*1), Z14, Z13
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z14
+	PREFETCHT1       256(R8)
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z14
 	VPANDD           Z0, Z14, Z14
 	VPSRLD           $0x02, Z15, Z16
 	VPTERNLOGD       $0xf8, Z1, Z16, Z14
@@ -753,9 +785,8 @@ block:
 	VPDPBUSD.BCST    24(R9)(R11*1), Z14, Z11
 	VPDPBUSD.BCST    24(R9)(R10*4), Z14, Z12
 	VPDPBUSD.BCST    24(R9)(R12*1), Z14, Z13
-	PREFETCHT1       33024(R8)
-	PREFETCHT0       8448(R8)
-	VPSRLD           $0x04, 256(R8), Z14
+	PREFETCHT0       320(DI)
+	VPSRLD           $0x04, 256(SI), Z14
 	VPANDD           Z0, Z14, Z14
 	VPSRLD           $0x03, Z15, Z15
 	VPTERNLOGD       $0xf8, Z1, Z15, Z14
@@ -765,7 +796,7 @@ block:
 	VPDPBUSD.BCST    28(R9)(R11*1), Z14, Z11
 	VPDPBUSD.BCST    28(R9)(R10*4), Z14, Z12
 	VPDPBUSD.BCST    28(R9)(R12*1), Z14, Z13
-	VCVTPH2PS        (DI), Z14
+	VCVTPH2PS        (BX), Z14
 	VMULPS.BCST      32(R9), Z14, Z15
 	VCVTDQ2PS        Z8, Z8
 	VFMADD231PS      Z15, Z8, Z2
@@ -784,7 +815,7 @@ block:
 	VMULPS.BCST      32(R9)(R12*1), Z14, Z8
 	VCVTDQ2PS        Z13, Z13
 	VFMADD231PS      Z8, Z13, Z7
-	VCVTPH2PS        32(DI), Z8
+	VCVTPH2PS        32(BX), Z8
 	VFMADD231PS.BCST 36(R9), Z8, Z2
 	VFMADD231PS.BCST 36(R9)(R10*1), Z8, Z3
 	VFMADD231PS.BCST 36(R9)(R10*2), Z8, Z4
@@ -792,22 +823,27 @@ block:
 	VFMADD231PS.BCST 36(R9)(R10*4), Z8, Z6
 	VFMADD231PS.BCST 36(R9)(R12*1), Z8, Z7
 	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000140, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R13
 	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
-	LEAQ             (DI)(DI*4), R9
+	MOVQ             64(AX), BX
+	LEAQ             (BX)(BX*2), SI
+	LEAQ             (BX)(BX*4), DI
 	VMOVUPS          Z2, (CX)
-	VMOVUPS          Z3, (CX)(DI*1)
-	VMOVUPS          Z4, (CX)(DI*2)
-	VMOVUPS          Z5, (CX)(R8*1)
-	VMOVUPS          Z6, (CX)(DI*4)
-	VMOVUPS          Z7, (CX)(R9*1)
+	VMOVUPS          Z3, (CX)(BX*1)
+	VMOVUPS          Z4, (CX)(BX*2)
+	VMOVUPS          Z5, (CX)(SI*1)
+	VMOVUPS          Z6, (CX)(BX*4)
+	VMOVUPS          Z7, (CX)(DI*1)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER
@@ -821,12 +857,12 @@ TEXT ·Gemv_q5_1x16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
+	MOVQ   (AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   128(AX), DI
+	MOVQ   136(AX), R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
@@ -852,8 +888,8 @@ block:
 	VPXORD           Z15, Z15, Z15
 	VPXORD           Z16, Z16, Z16
 	VPXORD           Z17, Z17, Z17
-	VMOVDQU32        (R8), Z19
-	VPANDD           64(R8), Z0, Z18
+	VMOVDQU32        (SI), Z19
+	VPANDD           64(SI), Z0, Z18
 	VPSLLD           $0x04, Z19, Z20
 	VPTERNLOGD       $0xf8, Z1, Z20, Z18
 	VPDPBUSD.BCST    (R9), Z18, Z10
@@ -864,9 +900,9 @@ block:
 	VPDPBUSD.BCST    (R9)(R12*1), Z18, Z15
 	VPDPBUSD.BCST    (R13), Z18, Z16
 	VPDPBUSD.BCST    (R13)(R10*1), Z18, Z17
-	PREFETCHT1       32768(R8)
-	PREFETCHT0       8192(R8)
-	VPANDD           128(R8), Z0, Z18
+	PREFETCHT1       (R8)
+	PREFETCHT0       (DI)
+	VPANDD           128(SI), Z0, Z18
 	VPSLLD           $0x03, Z19, Z20
 	VPTERNLOGD       $0xf8, Z1, Z20, Z18
 	VPDPBUSD.BCST    4(R9), Z18, Z10
@@ -877,7 +913,9 @@ block:
 	VPDPBUSD.BCST    4(R9)(R12*1), Z18, Z15
 	VPDPBUSD.BCST    4(R13), Z18, Z16
 	VPDPBUSD.BCST    4(R13)(R10*1), Z18, Z17
-	VPANDD           192(R8), Z0, Z18
+	PREFETCHT1       64(R8)
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z18
 	VPSLLD           $0x02, Z19, Z20
 	VPTERNLOGD       $0xf8, Z1, Z20, Z18
 	VPDPBUSD.BCST    8(R9), Z18, Z10
@@ -888,9 +926,9 @@ block:
 	VPDPBUSD.BCST    8(R9)(R12*1), Z18, Z15
 	VPDPBUSD.BCST    8(R13), Z18, Z16
 	VPDPBUSD.BCST    8(R13)(R10*1), Z18, Z17
-	PREFETCHT1       32832(R8)
-	PREFETCHT0       8256(R8)
-	VPANDD           256(R8), Z0, Z18
+	PREFETCHT1       128(R8)
+	PREFETCHT0       128(DI)
+	VPANDD           256(SI), Z0, Z18
 	VPSLLD           $0x01, Z19, Z20
 	VPTERNLOGD       $0xf8, Z1, Z20, Z18
 	VPDPBUSD.BCST    12(R9), Z18, Z10
@@ -901,9 +939,7 @@ block:
 	VPDPBUSD.BCST    12(R9)(R12*1), Z18, Z15
 	VPDPBUSD.BCST    12(R13), Z18, Z16
 	VPDPBUSD.BCST    12(R13)(R10*1), Z18, Z17
-	PREFETCHT1       32896(R8)
-	PREFETCHT0       8320(R8)
-	VPSRLD           $0x04, 64(R8), Z18
+	VPSRLD           $0x04, 64(SI), Z18
 	VPANDD           Z0, Z18, Z18
 	VMOVDQU32        Z19, Z20
 	VPTERNLOGD       $0xf8, Z1, Z20, Z18
@@ -915,7 +951,9 @@ block:
 	VPDPBUSD.BCST    16(R9)(R12*1), Z18, Z15
 	VPDPBUSD.BCST    16(R13), Z18, Z16
 	VPDPBUSD.BCST    16(R13)(R10*1), Z18, Z17
-	VPSRLD           $0x04, 128(R8), Z18
+	PREFETCHT1       192(R8)
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z18
 	VPANDD           Z0, Z18, Z18
 	VPSRLD           $0x01, Z19, Z20
 	VPTERNLOGD       $0xf8, Z1, Z20, Z18
@@ -927,9 +965,9 @@ block:
 	VPDPBUSD.BCST    20(R9)(R12*1), Z18, Z15
 	VPDPBUSD.BCST    20(R13), Z18, Z16
 	VPDPBUSD.BCST    20(R13)(R10*1), Z18, Z17
-	PREFETCHT1       32960(R8)
-	PREFETCHT0       8384(R8)
-	VPSRLD           $0x04, 192(R8), Z18
+	PREFETCHT1       256(R8)
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z18
 	VPANDD           Z0, Z18, Z18
 	VPSRLD           $0x02, Z19, Z20
 	VPTERNLOGD       $0xf8, Z1, Z20, Z18
@@ -941,9 +979,8 @@ block:
 	VPDPBUSD.BCST    24(R9)(R12*1), Z18, Z15
 	VPDPBUSD.BCST    24(R13), Z18, Z16
 	VPDPBUSD.BCST    24(R13)(R10*1), Z18, Z17
-	PREFETCHT1       33024(R8)
-	PREFETCHT0       8448(R8)
-	VPSRLD           $0x04, 256(R8), Z18
+	PREFETCHT0       320(DI)
+	VPSRLD           $0x04, 256(SI), Z18
 	VPANDD           Z0, Z18, Z18
 	VPSRLD           $0x03, Z19, Z19
 	VPTERNLOGD       $0xf8, Z1, Z19, Z18
@@ -955,7 +992,7 @@ block:
 	VPDPBUSD.BCST    28(R9)(R12*1), Z18, Z15
 	VPDPBUSD.BCST    28(R13), Z18, Z16
 	VPDPBUSD.BCST    28(R13)(R10*1), Z18, Z17
-	VCVTPH2PS        (DI), Z18
+	VCVTPH2PS        (BX), Z18
 	VMULPS.BCST      32(R9), Z18, Z19
 	VCVTDQ2PS        Z10, Z10
 	VFMADD231PS      Z19, Z10, Z2
@@ -980,7 +1017,7 @@ block:
 	VMULPS.BCST      32(R13)(R10*1), Z18, Z10
 	VCVTDQ2PS        Z17, Z17
 	VFMADD231PS      Z10, Z17, Z9
-	VCVTPH2PS        32(DI), Z10
+	VCVTPH2PS        32(BX), Z10
 	VFMADD231PS.BCST 36(R9), Z10, Z2
 	VFMADD231PS.BCST 36(R9)(R10*1), Z10, Z3
 	VFMADD231PS.BCST 36(R9)(R10*2), Z10, Z4
@@ -991,25 +1028,30 @@ block:
 	VFMADD231PS.BCST 36(R13)(R10*1), Z10, Z9
 	ADDQ             $0x30, R9
 	ADDQ             $0x30, R13
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000140, SI
+	ADDQ             144(AX), DI
+	ADDQ             144(AX), R8
 	DECQ             R14
 	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
-	LEAQ             (DI)(DI*4), R9
-	LEAQ             (CX)(R8*2), R10
+	MOVQ             64(AX), BX
+	LEAQ             (BX)(BX*2), SI
+	LEAQ             (BX)(BX*4), DI
+	LEAQ             (CX)(SI*2), R8
 	VMOVUPS          Z2, (CX)
-	VMOVUPS          Z3, (CX)(DI*1)
-	VMOVUPS          Z4, (CX)(DI*2)
-	VMOVUPS          Z5, (CX)(R8*1)
-	VMOVUPS          Z6, (CX)(DI*4)
-	VMOVUPS          Z7, (CX)(R9*1)
-	VMOVUPS          Z8, (R10)
-	VMOVUPS          Z9, (R10)(DI*1)
+	VMOVUPS          Z3, (CX)(BX*1)
+	VMOVUPS          Z4, (CX)(BX*2)
+	VMOVUPS          Z5, (CX)(SI*1)
+	VMOVUPS          Z6, (CX)(BX*4)
+	VMOVUPS          Z7, (CX)(DI*1)
+	VMOVUPS          Z8, (R8)
+	VMOVUPS          Z9, (R8)(BX*1)
 	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
+	MOVQ             16(AX), BX
+	ADDQ             BX, (AX)
+	ADDQ             BX, 8(AX)
+	ADDQ             BX, 128(AX)
+	ADDQ             BX, 136(AX)
 	DECQ             DX
 	JNZ              tile
 	VZEROUPPER

@@ -12,21 +12,21 @@ TEXT ·Gemv_q5_kx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R9
 	VPXORD Z2, Z2, Z2
 
 block:
-	VMOVDQU32 64(DI), Z3
-	VMOVDQU32 128(DI), Z4
-	VMOVDQU32 192(DI), Z5
+	VMOVDQU32 64(BX), Z3
+	VMOVDQU32 128(BX), Z4
+	VMOVDQU32 192(BX), Z5
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z3, Z6
@@ -38,51 +38,51 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x02, Z4, Z4
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VCVTPH2PS  (DI), Z4
-	VCVTPH2PS  32(DI), Z5
+	VCVTPH2PS  (BX), Z4
+	VCVTPH2PS  32(BX), Z5
 
 	// sub-block 0, scale 0
 	VPXORD            Z9, Z9, Z9
-	VPANDD            768(DI), Z0, Z10
-	VPSLLD            $0x04, 256(DI), Z11
+	VPANDD            768(BX), Z0, Z10
+	VPSLLD            $0x04, 256(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     (R8), Z10, Z9
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            832(DI), Z0, Z10
-	VPSLLD            $0x04, 320(DI), Z11
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            832(BX), Z0, Z10
+	VPSLLD            $0x04, 320(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     4(R8), Z10, Z9
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            896(DI), Z0, Z10
-	VPSLLD            $0x04, 384(DI), Z11
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            896(BX), Z0, Z10
+	VPSLLD            $0x04, 384(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     8(R8), Z10, Z9
-	VPANDD            960(DI), Z0, Z10
-	VPSLLD            $0x04, 448(DI), Z11
+	VPANDD            960(BX), Z0, Z10
+	VPSLLD            $0x04, 448(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     12(R8), Z10, Z9
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            1024(DI), Z0, Z10
-	VPSLLD            $0x04, 512(DI), Z11
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            1024(BX), Z0, Z10
+	VPSLLD            $0x04, 512(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     16(R8), Z10, Z9
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            1088(DI), Z0, Z10
-	VPSLLD            $0x04, 576(DI), Z11
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            1088(BX), Z0, Z10
+	VPSLLD            $0x04, 576(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     20(R8), Z10, Z9
-	VPANDD            1152(DI), Z0, Z10
-	VPSLLD            $0x04, 640(DI), Z11
+	VPANDD            1152(BX), Z0, Z10
+	VPSLLD            $0x04, 640(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     24(R8), Z10, Z9
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPANDD            1216(DI), Z0, Z10
-	VPSLLD            $0x04, 704(DI), Z11
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPANDD            1216(BX), Z0, Z10
+	VPSLLD            $0x04, 704(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     28(R8), Z10, Z9
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z10
@@ -98,56 +98,56 @@ block:
 
 	// sub-block 1, scale 0
 	VPXORD            Z9, Z9, Z9
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 768(DI), Z10
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 768(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x03, 256(DI), Z11
+	VPSLLD            $0x03, 256(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     48(R8), Z10, Z9
-	VPSRLD            $0x04, 832(DI), Z10
+	VPSRLD            $0x04, 832(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x03, 320(DI), Z11
+	VPSLLD            $0x03, 320(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     52(R8), Z10, Z9
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 896(DI), Z10
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 896(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x03, 384(DI), Z11
+	VPSLLD            $0x03, 384(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     56(R8), Z10, Z9
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 960(DI), Z10
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 960(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x03, 448(DI), Z11
+	VPSLLD            $0x03, 448(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     60(R8), Z10, Z9
-	VPSRLD            $0x04, 1024(DI), Z10
+	VPSRLD            $0x04, 1024(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x03, 512(DI), Z11
+	VPSLLD            $0x03, 512(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     64(R8), Z10, Z9
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 1088(DI), Z10
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 1088(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x03, 576(DI), Z11
+	VPSLLD            $0x03, 576(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     68(R8), Z10, Z9
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPSRLD            $0x04, 1152(DI), Z10
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPSRLD            $0x04, 1152(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x03, 640(DI), Z11
+	VPSLLD            $0x03, 640(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     72(R8), Z10, Z9
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPSRLD            $0x04, 1216(DI), Z10
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPSRLD            $0x04, 1216(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x03, 704(DI), Z11
+	VPSLLD            $0x03, 704(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     76(R8), Z10, Z9
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z10
@@ -163,46 +163,46 @@ block:
 
 	// sub-block 2, scale 0
 	VPXORD            Z9, Z9, Z9
-	VPANDD            1280(DI), Z0, Z10
-	VPSLLD            $0x02, 256(DI), Z11
+	VPANDD            1280(BX), Z0, Z10
+	VPSLLD            $0x02, 256(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     96(R8), Z10, Z9
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1344(DI), Z0, Z10
-	VPSLLD            $0x02, 320(DI), Z11
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1344(BX), Z0, Z10
+	VPSLLD            $0x02, 320(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     100(R8), Z10, Z9
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1408(DI), Z0, Z10
-	VPSLLD            $0x02, 384(DI), Z11
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1408(BX), Z0, Z10
+	VPSLLD            $0x02, 384(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     104(R8), Z10, Z9
-	VPANDD            1472(DI), Z0, Z10
-	VPSLLD            $0x02, 448(DI), Z11
+	VPANDD            1472(BX), Z0, Z10
+	VPSLLD            $0x02, 448(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     108(R8), Z10, Z9
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPANDD            1536(DI), Z0, Z10
-	VPSLLD            $0x02, 512(DI), Z11
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPANDD            1536(BX), Z0, Z10
+	VPSLLD            $0x02, 512(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     112(R8), Z10, Z9
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPANDD            1600(DI), Z0, Z10
-	VPSLLD            $0x02, 576(DI), Z11
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPANDD            1600(BX), Z0, Z10
+	VPSLLD            $0x02, 576(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     116(R8), Z10, Z9
-	VPANDD            1664(DI), Z0, Z10
-	VPSLLD            $0x02, 640(DI), Z11
+	VPANDD            1664(BX), Z0, Z10
+	VPSLLD            $0x02, 640(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     120(R8), Z10, Z9
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPANDD            1728(DI), Z0, Z10
-	VPSLLD            $0x02, 704(DI), Z11
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPANDD            1728(BX), Z0, Z10
+	VPSLLD            $0x02, 704(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     124(R8), Z10, Z9
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z10
@@ -218,56 +218,56 @@ block:
 
 	// sub-block 3, scale 0
 	VPXORD            Z9, Z9, Z9
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1280(DI), Z10
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1280(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x01, 256(DI), Z11
+	VPSLLD            $0x01, 256(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     144(R8), Z10, Z9
-	VPSRLD            $0x04, 1344(DI), Z10
+	VPSRLD            $0x04, 1344(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x01, 320(DI), Z11
+	VPSLLD            $0x01, 320(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     148(R8), Z10, Z9
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1408(DI), Z10
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1408(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x01, 384(DI), Z11
+	VPSLLD            $0x01, 384(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     152(R8), Z10, Z9
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPSRLD            $0x04, 1472(DI), Z10
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPSRLD            $0x04, 1472(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x01, 448(DI), Z11
+	VPSLLD            $0x01, 448(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     156(R8), Z10, Z9
-	VPSRLD            $0x04, 1536(DI), Z10
+	VPSRLD            $0x04, 1536(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x01, 512(DI), Z11
+	VPSLLD            $0x01, 512(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     160(R8), Z10, Z9
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPSRLD            $0x04, 1600(DI), Z10
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPSRLD            $0x04, 1600(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x01, 576(DI), Z11
+	VPSLLD            $0x01, 576(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     164(R8), Z10, Z9
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPSRLD            $0x04, 1664(DI), Z10
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPSRLD            $0x04, 1664(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x01, 640(DI), Z11
+	VPSLLD            $0x01, 640(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     168(R8), Z10, Z9
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPSRLD            $0x04, 1728(DI), Z10
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPSRLD            $0x04, 1728(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSLLD            $0x01, 704(DI), Z11
+	VPSLLD            $0x01, 704(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     172(R8), Z10, Z9
 	VPSRLD            $0x18, Z6, Z6
@@ -283,46 +283,46 @@ block:
 
 	// sub-block 4, scale 0
 	VPXORD            Z6, Z6, Z6
-	VPANDD            1792(DI), Z0, Z8
-	VMOVDQU32         256(DI), Z9
+	VPANDD            1792(BX), Z0, Z8
+	VMOVDQU32         256(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     192(R8), Z8, Z6
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPANDD            1856(DI), Z0, Z8
-	VMOVDQU32         320(DI), Z9
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPANDD            1856(BX), Z0, Z8
+	VMOVDQU32         320(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     196(R8), Z8, Z6
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPANDD            1920(DI), Z0, Z8
-	VMOVDQU32         384(DI), Z9
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPANDD            1920(BX), Z0, Z8
+	VMOVDQU32         384(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     200(R8), Z8, Z6
-	VPANDD            1984(DI), Z0, Z8
-	VMOVDQU32         448(DI), Z9
+	VPANDD            1984(BX), Z0, Z8
+	VMOVDQU32         448(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     204(R8), Z8, Z6
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPANDD            2048(DI), Z0, Z8
-	VMOVDQU32         512(DI), Z9
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPANDD            2048(BX), Z0, Z8
+	VMOVDQU32         512(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     208(R8), Z8, Z6
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPANDD            2112(DI), Z0, Z8
-	VMOVDQU32         576(DI), Z9
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPANDD            2112(BX), Z0, Z8
+	VMOVDQU32         576(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     212(R8), Z8, Z6
-	VPANDD            2176(DI), Z0, Z8
-	VMOVDQU32         640(DI), Z9
+	VPANDD            2176(BX), Z0, Z8
+	VMOVDQU32         640(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     216(R8), Z8, Z6
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPANDD            2240(DI), Z0, Z8
-	VMOVDQU32         704(DI), Z9
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPANDD            2240(BX), Z0, Z8
+	VMOVDQU32         704(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     220(R8), Z8, Z6
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z8
@@ -338,56 +338,56 @@ block:
 
 	// sub-block 5, scale 0
 	VPXORD            Z6, Z6, Z6
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPSRLD            $0x04, 1792(DI), Z8
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPSRLD            $0x04, 1792(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x01, 256(DI), Z9
+	VPSRLD            $0x01, 256(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     240(R8), Z8, Z6
-	VPSRLD            $0x04, 1856(DI), Z8
+	VPSRLD            $0x04, 1856(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x01, 320(DI), Z9
+	VPSRLD            $0x01, 320(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     244(R8), Z8, Z6
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPSRLD            $0x04, 1920(DI), Z8
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPSRLD            $0x04, 1920(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x01, 384(DI), Z9
+	VPSRLD            $0x01, 384(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     248(R8), Z8, Z6
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPSRLD            $0x04, 1984(DI), Z8
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPSRLD            $0x04, 1984(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x01, 448(DI), Z9
+	VPSRLD            $0x01, 448(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     252(R8), Z8, Z6
-	VPSRLD            $0x04, 2048(DI), Z8
+	VPSRLD            $0x04, 2048(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x01, 512(DI), Z9
+	VPSRLD            $0x01, 512(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     256(R8), Z8, Z6
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPSRLD            $0x04, 2112(DI), Z8
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPSRLD            $0x04, 2112(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x01, 576(DI), Z9
+	VPSRLD            $0x01, 576(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     260(R8), Z8, Z6
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 2176(DI), Z8
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 2176(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x01, 640(DI), Z9
+	VPSRLD            $0x01, 640(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     264(R8), Z8, Z6
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 2240(DI), Z8
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 2240(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x01, 704(DI), Z9
+	VPSRLD            $0x01, 704(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     268(R8), Z8, Z6
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z8
@@ -403,46 +403,46 @@ block:
 
 	// sub-block 6, scale 0
 	VPXORD            Z6, Z6, Z6
-	VPANDD            2304(DI), Z0, Z8
-	VPSRLD            $0x02, 256(DI), Z9
+	VPANDD            2304(BX), Z0, Z8
+	VPSRLD            $0x02, 256(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     288(R8), Z8, Z6
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPANDD            2368(DI), Z0, Z8
-	VPSRLD            $0x02, 320(DI), Z9
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPANDD            2368(BX), Z0, Z8
+	VPSRLD            $0x02, 320(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     292(R8), Z8, Z6
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPANDD            2432(DI), Z0, Z8
-	VPSRLD            $0x02, 384(DI), Z9
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPANDD            2432(BX), Z0, Z8
+	VPSRLD            $0x02, 384(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     296(R8), Z8, Z6
-	VPANDD            2496(DI), Z0, Z8
-	VPSRLD            $0x02, 448(DI), Z9
+	VPANDD            2496(BX), Z0, Z8
+	VPSRLD            $0x02, 448(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     300(R8), Z8, Z6
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPANDD            2560(DI), Z0, Z8
-	VPSRLD            $0x02, 512(DI), Z9
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPANDD            2560(BX), Z0, Z8
+	VPSRLD            $0x02, 512(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     304(R8), Z8, Z6
-	PREFETCHT1        35072(DI)
-	PREFETCHT0        10496(DI)
-	VPANDD            2624(DI), Z0, Z8
-	VPSRLD            $0x02, 576(DI), Z9
+	PREFETCHT1        2304(DI)
+	PREFETCHT0        2304(SI)
+	VPANDD            2624(BX), Z0, Z8
+	VPSRLD            $0x02, 576(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     308(R8), Z8, Z6
-	VPANDD            2688(DI), Z0, Z8
-	VPSRLD            $0x02, 640(DI), Z9
+	VPANDD            2688(BX), Z0, Z8
+	VPSRLD            $0x02, 640(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     312(R8), Z8, Z6
-	PREFETCHT1        35136(DI)
-	PREFETCHT0        10560(DI)
-	VPANDD            2752(DI), Z0, Z8
-	VPSRLD            $0x02, 704(DI), Z9
+	PREFETCHT1        2368(DI)
+	PREFETCHT0        2368(SI)
+	VPANDD            2752(BX), Z0, Z8
+	VPSRLD            $0x02, 704(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     316(R8), Z8, Z6
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z8
@@ -458,56 +458,56 @@ block:
 
 	// sub-block 7, scale 0
 	VPXORD            Z6, Z6, Z6
-	PREFETCHT1        35200(DI)
-	PREFETCHT0        10624(DI)
-	VPSRLD            $0x04, 2304(DI), Z8
+	PREFETCHT1        2432(DI)
+	PREFETCHT0        2432(SI)
+	VPSRLD            $0x04, 2304(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x03, 256(DI), Z9
+	VPSRLD            $0x03, 256(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     336(R8), Z8, Z6
-	VPSRLD            $0x04, 2368(DI), Z8
+	VPSRLD            $0x04, 2368(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x03, 320(DI), Z9
+	VPSRLD            $0x03, 320(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     340(R8), Z8, Z6
-	PREFETCHT1        35264(DI)
-	PREFETCHT0        10688(DI)
-	VPSRLD            $0x04, 2432(DI), Z8
+	PREFETCHT1        2496(DI)
+	PREFETCHT0        2496(SI)
+	VPSRLD            $0x04, 2432(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x03, 384(DI), Z9
+	VPSRLD            $0x03, 384(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     344(R8), Z8, Z6
-	PREFETCHT1        35328(DI)
-	PREFETCHT0        10752(DI)
-	VPSRLD            $0x04, 2496(DI), Z8
+	PREFETCHT1        2560(DI)
+	PREFETCHT0        2560(SI)
+	VPSRLD            $0x04, 2496(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x03, 448(DI), Z9
+	VPSRLD            $0x03, 448(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     348(R8), Z8, Z6
-	VPSRLD            $0x04, 2560(DI), Z8
+	VPSRLD            $0x04, 2560(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x03, 512(DI), Z9
+	VPSRLD            $0x03, 512(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     352(R8), Z8, Z6
-	PREFETCHT1        35392(DI)
-	PREFETCHT0        10816(DI)
-	VPSRLD            $0x04, 2624(DI), Z8
+	PREFETCHT1        2624(DI)
+	PREFETCHT0        2624(SI)
+	VPSRLD            $0x04, 2624(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x03, 576(DI), Z9
+	VPSRLD            $0x03, 576(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     356(R8), Z8, Z6
-	PREFETCHT1        35456(DI)
-	PREFETCHT0        10880(DI)
-	VPSRLD            $0x04, 2688(DI), Z8
+	PREFETCHT1        2688(DI)
+	PREFETCHT0        2688(SI)
+	VPSRLD            $0x04, 2688(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x03, 640(DI), Z9
+	VPSRLD            $0x03, 640(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     360(R8), Z8, Z6
-	PREFETCHT1        35520(DI)
-	PREFETCHT0        10944(DI)
-	VPSRLD            $0x04, 2752(DI), Z8
+	PREFETCHT1        2752(DI)
+	PREFETCHT0        2752(SI)
+	VPSRLD            $0x04, 2752(BX), Z8
 	VPANDD            Z0, Z8, Z8
-	VPSRLD            $0x03, 704(DI), Z9
+	VPSRLD            $0x03, 704(BX), Z9
 	VPTERNLOGD        $0xf8, Z1, Z9, Z8
 	VPDPBUSD.BCST     364(R8), Z8, Z6
 	VPSRLD            $0x18, Z7, Z7
@@ -521,14 +521,19 @@ block:
 	VMULPS            Z5, Z3, Z3
 	VFNMADD231PS.BCST 372(R8), Z3, Z2
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000b00, DI
+	ADDQ              $0x00000b00, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R9
 	JNZ               block
-	MOVQ              64(AX), DI
+	MOVQ              64(AX), BX
 	VMOVUPS           Z2, (CX)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -764,12 +769,12 @@ TEXT ·Gemv_q5_kx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R10
@@ -777,9 +782,9 @@ tile:
 	VPXORD Z3, Z3, Z3
 
 block:
-	VMOVDQU32 64(DI), Z4
-	VMOVDQU32 128(DI), Z5
-	VMOVDQU32 192(DI), Z6
+	VMOVDQU32 64(BX), Z4
+	VMOVDQU32 128(BX), Z5
+	VMOVDQU32 192(BX), Z6
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z4, Z7
@@ -791,59 +796,59 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPSRLD     $0x02, Z5, Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z5, Z4
-	VCVTPH2PS  (DI), Z5
-	VCVTPH2PS  32(DI), Z6
+	VCVTPH2PS  (BX), Z5
+	VCVTPH2PS  32(BX), Z6
 
 	// sub-block 0, scale 0
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	VPANDD            768(DI), Z0, Z12
-	VPSLLD            $0x04, 256(DI), Z13
+	VPANDD            768(BX), Z0, Z12
+	VPSLLD            $0x04, 256(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     (R8), Z12, Z10
 	VPDPBUSD.BCST     (R8)(R9*1), Z12, Z11
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            832(DI), Z0, Z12
-	VPSLLD            $0x04, 320(DI), Z13
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            832(BX), Z0, Z12
+	VPSLLD            $0x04, 320(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     4(R8), Z12, Z10
 	VPDPBUSD.BCST     4(R8)(R9*1), Z12, Z11
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            896(DI), Z0, Z12
-	VPSLLD            $0x04, 384(DI), Z13
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            896(BX), Z0, Z12
+	VPSLLD            $0x04, 384(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     8(R8), Z12, Z10
 	VPDPBUSD.BCST     8(R8)(R9*1), Z12, Z11
-	VPANDD            960(DI), Z0, Z12
-	VPSLLD            $0x04, 448(DI), Z13
+	VPANDD            960(BX), Z0, Z12
+	VPSLLD            $0x04, 448(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     12(R8), Z12, Z10
 	VPDPBUSD.BCST     12(R8)(R9*1), Z12, Z11
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            1024(DI), Z0, Z12
-	VPSLLD            $0x04, 512(DI), Z13
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            1024(BX), Z0, Z12
+	VPSLLD            $0x04, 512(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     16(R8), Z12, Z10
 	VPDPBUSD.BCST     16(R8)(R9*1), Z12, Z11
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            1088(DI), Z0, Z12
-	VPSLLD            $0x04, 576(DI), Z13
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            1088(BX), Z0, Z12
+	VPSLLD            $0x04, 576(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     20(R8), Z12, Z10
 	VPDPBUSD.BCST     20(R8)(R9*1), Z12, Z11
-	VPANDD            1152(DI), Z0, Z12
-	VPSLLD            $0x04, 640(DI), Z13
+	VPANDD            1152(BX), Z0, Z12
+	VPSLLD            $0x04, 640(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     24(R8), Z12, Z10
 	VPDPBUSD.BCST     24(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPANDD            1216(DI), Z0, Z12
-	VPSLLD            $0x04, 704(DI), Z13
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPANDD            1216(BX), Z0, Z12
+	VPSLLD            $0x04, 704(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     28(R8), Z12, Z10
 	VPDPBUSD.BCST     28(R8)(R9*1), Z12, Z11
@@ -865,63 +870,63 @@ block:
 	// sub-block 1, scale 0
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 768(DI), Z12
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 768(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x03, 256(DI), Z13
+	VPSLLD            $0x03, 256(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     48(R8), Z12, Z10
 	VPDPBUSD.BCST     48(R8)(R9*1), Z12, Z11
-	VPSRLD            $0x04, 832(DI), Z12
+	VPSRLD            $0x04, 832(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x03, 320(DI), Z13
+	VPSLLD            $0x03, 320(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     52(R8), Z12, Z10
 	VPDPBUSD.BCST     52(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 896(DI), Z12
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 896(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x03, 384(DI), Z13
+	VPSLLD            $0x03, 384(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     56(R8), Z12, Z10
 	VPDPBUSD.BCST     56(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 960(DI), Z12
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 960(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x03, 448(DI), Z13
+	VPSLLD            $0x03, 448(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     60(R8), Z12, Z10
 	VPDPBUSD.BCST     60(R8)(R9*1), Z12, Z11
-	VPSRLD            $0x04, 1024(DI), Z12
+	VPSRLD            $0x04, 1024(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x03, 512(DI), Z13
+	VPSLLD            $0x03, 512(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     64(R8), Z12, Z10
 	VPDPBUSD.BCST     64(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 1088(DI), Z12
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 1088(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x03, 576(DI), Z13
+	VPSLLD            $0x03, 576(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     68(R8), Z12, Z10
 	VPDPBUSD.BCST     68(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPSRLD            $0x04, 1152(DI), Z12
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPSRLD            $0x04, 1152(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x03, 640(DI), Z13
+	VPSLLD            $0x03, 640(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     72(R8), Z12, Z10
 	VPDPBUSD.BCST     72(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPSRLD            $0x04, 1216(DI), Z12
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPSRLD            $0x04, 1216(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x03, 704(DI), Z13
+	VPSLLD            $0x03, 704(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     76(R8), Z12, Z10
 	VPDPBUSD.BCST     76(R8)(R9*1), Z12, Z11
@@ -943,53 +948,53 @@ block:
 	// sub-block 2, scale 0
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	VPANDD            1280(DI), Z0, Z12
-	VPSLLD            $0x02, 256(DI), Z13
+	VPANDD            1280(BX), Z0, Z12
+	VPSLLD            $0x02, 256(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     96(R8), Z12, Z10
 	VPDPBUSD.BCST     96(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1344(DI), Z0, Z12
-	VPSLLD            $0x02, 320(DI), Z13
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1344(BX), Z0, Z12
+	VPSLLD            $0x02, 320(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     100(R8), Z12, Z10
 	VPDPBUSD.BCST     100(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1408(DI), Z0, Z12
-	VPSLLD            $0x02, 384(DI), Z13
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1408(BX), Z0, Z12
+	VPSLLD            $0x02, 384(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     104(R8), Z12, Z10
 	VPDPBUSD.BCST     104(R8)(R9*1), Z12, Z11
-	VPANDD            1472(DI), Z0, Z12
-	VPSLLD            $0x02, 448(DI), Z13
+	VPANDD            1472(BX), Z0, Z12
+	VPSLLD            $0x02, 448(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     108(R8), Z12, Z10
 	VPDPBUSD.BCST     108(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPANDD            1536(DI), Z0, Z12
-	VPSLLD            $0x02, 512(DI), Z13
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPANDD            1536(BX), Z0, Z12
+	VPSLLD            $0x02, 512(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     112(R8), Z12, Z10
 	VPDPBUSD.BCST     112(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPANDD            1600(DI), Z0, Z12
-	VPSLLD            $0x02, 576(DI), Z13
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPANDD            1600(BX), Z0, Z12
+	VPSLLD            $0x02, 576(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     116(R8), Z12, Z10
 	VPDPBUSD.BCST     116(R8)(R9*1), Z12, Z11
-	VPANDD            1664(DI), Z0, Z12
-	VPSLLD            $0x02, 640(DI), Z13
+	VPANDD            1664(BX), Z0, Z12
+	VPSLLD            $0x02, 640(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     120(R8), Z12, Z10
 	VPDPBUSD.BCST     120(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPANDD            1728(DI), Z0, Z12
-	VPSLLD            $0x02, 704(DI), Z13
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPANDD            1728(BX), Z0, Z12
+	VPSLLD            $0x02, 704(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     124(R8), Z12, Z10
 	VPDPBUSD.BCST     124(R8)(R9*1), Z12, Z11
@@ -1011,63 +1016,63 @@ block:
 	// sub-block 3, scale 0
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1280(DI), Z12
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1280(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x01, 256(DI), Z13
+	VPSLLD            $0x01, 256(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     144(R8), Z12, Z10
 	VPDPBUSD.BCST     144(R8)(R9*1), Z12, Z11
-	VPSRLD            $0x04, 1344(DI), Z12
+	VPSRLD            $0x04, 1344(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x01, 320(DI), Z13
+	VPSLLD            $0x01, 320(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     148(R8), Z12, Z10
 	VPDPBUSD.BCST     148(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1408(DI), Z12
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1408(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x01, 384(DI), Z13
+	VPSLLD            $0x01, 384(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     152(R8), Z12, Z10
 	VPDPBUSD.BCST     152(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPSRLD            $0x04, 1472(DI), Z12
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPSRLD            $0x04, 1472(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x01, 448(DI), Z13
+	VPSLLD            $0x01, 448(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     156(R8), Z12, Z10
 	VPDPBUSD.BCST     156(R8)(R9*1), Z12, Z11
-	VPSRLD            $0x04, 1536(DI), Z12
+	VPSRLD            $0x04, 1536(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x01, 512(DI), Z13
+	VPSLLD            $0x01, 512(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     160(R8), Z12, Z10
 	VPDPBUSD.BCST     160(R8)(R9*1), Z12, Z11
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPSRLD            $0x04, 1600(DI), Z12
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPSRLD            $0x04, 1600(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x01, 576(DI), Z13
+	VPSLLD            $0x01, 576(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     164(R8), Z12, Z10
 	VPDPBUSD.BCST     164(R8)(R9*1), Z12, Z11
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPSRLD            $0x04, 1664(DI), Z12
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPSRLD            $0x04, 1664(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x01, 640(DI), Z13
+	VPSLLD            $0x01, 640(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     168(R8), Z12, Z10
 	VPDPBUSD.BCST     168(R8)(R9*1), Z12, Z11
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPSRLD            $0x04, 1728(DI), Z12
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPSRLD            $0x04, 1728(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSLLD            $0x01, 704(DI), Z13
+	VPSLLD            $0x01, 704(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     172(R8), Z12, Z10
 	VPDPBUSD.BCST     172(R8)(R9*1), Z12, Z11
@@ -1089,53 +1094,53 @@ block:
 	// sub-block 4, scale 0
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
-	VPANDD            1792(DI), Z0, Z10
-	VMOVDQU32         256(DI), Z11
+	VPANDD            1792(BX), Z0, Z10
+	VMOVDQU32         256(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     192(R8), Z10, Z7
 	VPDPBUSD.BCST     192(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPANDD            1856(DI), Z0, Z10
-	VMOVDQU32         320(DI), Z11
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPANDD            1856(BX), Z0, Z10
+	VMOVDQU32         320(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     196(R8), Z10, Z7
 	VPDPBUSD.BCST     196(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPANDD            1920(DI), Z0, Z10
-	VMOVDQU32         384(DI), Z11
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPANDD            1920(BX), Z0, Z10
+	VMOVDQU32         384(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     200(R8), Z10, Z7
 	VPDPBUSD.BCST     200(R8)(R9*1), Z10, Z9
-	VPANDD            1984(DI), Z0, Z10
-	VMOVDQU32         448(DI), Z11
+	VPANDD            1984(BX), Z0, Z10
+	VMOVDQU32         448(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     204(R8), Z10, Z7
 	VPDPBUSD.BCST     204(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPANDD            2048(DI), Z0, Z10
-	VMOVDQU32         512(DI), Z11
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPANDD            2048(BX), Z0, Z10
+	VMOVDQU32         512(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     208(R8), Z10, Z7
 	VPDPBUSD.BCST     208(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPANDD            2112(DI), Z0, Z10
-	VMOVDQU32         576(DI), Z11
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPANDD            2112(BX), Z0, Z10
+	VMOVDQU32         576(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     212(R8), Z10, Z7
 	VPDPBUSD.BCST     212(R8)(R9*1), Z10, Z9
-	VPANDD            2176(DI), Z0, Z10
-	VMOVDQU32         640(DI), Z11
+	VPANDD            2176(BX), Z0, Z10
+	VMOVDQU32         640(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     216(R8), Z10, Z7
 	VPDPBUSD.BCST     216(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPANDD            2240(DI), Z0, Z10
-	VMOVDQU32         704(DI), Z11
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPANDD            2240(BX), Z0, Z10
+	VMOVDQU32         704(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     220(R8), Z10, Z7
 	VPDPBUSD.BCST     220(R8)(R9*1), Z10, Z9
@@ -1157,63 +1162,63 @@ block:
 	// sub-block 5, scale 0
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPSRLD            $0x04, 1792(DI), Z10
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPSRLD            $0x04, 1792(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x01, 256(DI), Z11
+	VPSRLD            $0x01, 256(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     240(R8), Z10, Z7
 	VPDPBUSD.BCST     240(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 1856(DI), Z10
+	VPSRLD            $0x04, 1856(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x01, 320(DI), Z11
+	VPSRLD            $0x01, 320(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     244(R8), Z10, Z7
 	VPDPBUSD.BCST     244(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPSRLD            $0x04, 1920(DI), Z10
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPSRLD            $0x04, 1920(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x01, 384(DI), Z11
+	VPSRLD            $0x01, 384(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     248(R8), Z10, Z7
 	VPDPBUSD.BCST     248(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPSRLD            $0x04, 1984(DI), Z10
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPSRLD            $0x04, 1984(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x01, 448(DI), Z11
+	VPSRLD            $0x01, 448(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     252(R8), Z10, Z7
 	VPDPBUSD.BCST     252(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 2048(DI), Z10
+	VPSRLD            $0x04, 2048(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x01, 512(DI), Z11
+	VPSRLD            $0x01, 512(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     256(R8), Z10, Z7
 	VPDPBUSD.BCST     256(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPSRLD            $0x04, 2112(DI), Z10
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPSRLD            $0x04, 2112(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x01, 576(DI), Z11
+	VPSRLD            $0x01, 576(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     260(R8), Z10, Z7
 	VPDPBUSD.BCST     260(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 2176(DI), Z10
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 2176(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x01, 640(DI), Z11
+	VPSRLD            $0x01, 640(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     264(R8), Z10, Z7
 	VPDPBUSD.BCST     264(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 2240(DI), Z10
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 2240(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x01, 704(DI), Z11
+	VPSRLD            $0x01, 704(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     268(R8), Z10, Z7
 	VPDPBUSD.BCST     268(R8)(R9*1), Z10, Z9
@@ -1235,53 +1240,53 @@ block:
 	// sub-block 6, scale 0
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
-	VPANDD            2304(DI), Z0, Z10
-	VPSRLD            $0x02, 256(DI), Z11
+	VPANDD            2304(BX), Z0, Z10
+	VPSRLD            $0x02, 256(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     288(R8), Z10, Z7
 	VPDPBUSD.BCST     288(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPANDD            2368(DI), Z0, Z10
-	VPSRLD            $0x02, 320(DI), Z11
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPANDD            2368(BX), Z0, Z10
+	VPSRLD            $0x02, 320(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     292(R8), Z10, Z7
 	VPDPBUSD.BCST     292(R8)(R9*1), Z10, Z9
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPANDD            2432(DI), Z0, Z10
-	VPSRLD            $0x02, 384(DI), Z11
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPANDD            2432(BX), Z0, Z10
+	VPSRLD            $0x02, 384(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     296(R8), Z10, Z7
 	VPDPBUSD.BCST     296(R8)(R9*1), Z10, Z9
-	VPANDD            2496(DI), Z0, Z10
-	VPSRLD            $0x02, 448(DI), Z11
+	VPANDD            2496(BX), Z0, Z10
+	VPSRLD            $0x02, 448(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     300(R8), Z10, Z7
 	VPDPBUSD.BCST     300(R8)(R9*1), Z10, Z9
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPANDD            2560(DI), Z0, Z10
-	VPSRLD            $0x02, 512(DI), Z11
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPANDD            2560(BX), Z0, Z10
+	VPSRLD            $0x02, 512(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     304(R8), Z10, Z7
 	VPDPBUSD.BCST     304(R8)(R9*1), Z10, Z9
-	PREFETCHT1        35072(DI)
-	PREFETCHT0        10496(DI)
-	VPANDD            2624(DI), Z0, Z10
-	VPSRLD            $0x02, 576(DI), Z11
+	PREFETCHT1        2304(DI)
+	PREFETCHT0        2304(SI)
+	VPANDD            2624(BX), Z0, Z10
+	VPSRLD            $0x02, 576(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     308(R8), Z10, Z7
 	VPDPBUSD.BCST     308(R8)(R9*1), Z10, Z9
-	VPANDD            2688(DI), Z0, Z10
-	VPSRLD            $0x02, 640(DI), Z11
+	VPANDD            2688(BX), Z0, Z10
+	VPSRLD            $0x02, 640(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     312(R8), Z10, Z7
 	VPDPBUSD.BCST     312(R8)(R9*1), Z10, Z9
-	PREFETCHT1        35136(DI)
-	PREFETCHT0        10560(DI)
-	VPANDD            2752(DI), Z0, Z10
-	VPSRLD            $0x02, 704(DI), Z11
+	PREFETCHT1        2368(DI)
+	PREFETCHT0        2368(SI)
+	VPANDD            2752(BX), Z0, Z10
+	VPSRLD            $0x02, 704(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     316(R8), Z10, Z7
 	VPDPBUSD.BCST     316(R8)(R9*1), Z10, Z9
@@ -1303,63 +1308,63 @@ block:
 	// sub-block 7, scale 0
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
-	PREFETCHT1        35200(DI)
-	PREFETCHT0        10624(DI)
-	VPSRLD            $0x04, 2304(DI), Z10
+	PREFETCHT1        2432(DI)
+	PREFETCHT0        2432(SI)
+	VPSRLD            $0x04, 2304(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x03, 256(DI), Z11
+	VPSRLD            $0x03, 256(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     336(R8), Z10, Z7
 	VPDPBUSD.BCST     336(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 2368(DI), Z10
+	VPSRLD            $0x04, 2368(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x03, 320(DI), Z11
+	VPSRLD            $0x03, 320(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     340(R8), Z10, Z7
 	VPDPBUSD.BCST     340(R8)(R9*1), Z10, Z9
-	PREFETCHT1        35264(DI)
-	PREFETCHT0        10688(DI)
-	VPSRLD            $0x04, 2432(DI), Z10
+	PREFETCHT1        2496(DI)
+	PREFETCHT0        2496(SI)
+	VPSRLD            $0x04, 2432(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x03, 384(DI), Z11
+	VPSRLD            $0x03, 384(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     344(R8), Z10, Z7
 	VPDPBUSD.BCST     344(R8)(R9*1), Z10, Z9
-	PREFETCHT1        35328(DI)
-	PREFETCHT0        10752(DI)
-	VPSRLD            $0x04, 2496(DI), Z10
+	PREFETCHT1        2560(DI)
+	PREFETCHT0        2560(SI)
+	VPSRLD            $0x04, 2496(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x03, 448(DI), Z11
+	VPSRLD            $0x03, 448(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     348(R8), Z10, Z7
 	VPDPBUSD.BCST     348(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 2560(DI), Z10
+	VPSRLD            $0x04, 2560(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x03, 512(DI), Z11
+	VPSRLD            $0x03, 512(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     352(R8), Z10, Z7
 	VPDPBUSD.BCST     352(R8)(R9*1), Z10, Z9
-	PREFETCHT1        35392(DI)
-	PREFETCHT0        10816(DI)
-	VPSRLD            $0x04, 2624(DI), Z10
+	PREFETCHT1        2624(DI)
+	PREFETCHT0        2624(SI)
+	VPSRLD            $0x04, 2624(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x03, 576(DI), Z11
+	VPSRLD            $0x03, 576(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     356(R8), Z10, Z7
 	VPDPBUSD.BCST     356(R8)(R9*1), Z10, Z9
-	PREFETCHT1        35456(DI)
-	PREFETCHT0        10880(DI)
-	VPSRLD            $0x04, 2688(DI), Z10
+	PREFETCHT1        2688(DI)
+	PREFETCHT0        2688(SI)
+	VPSRLD            $0x04, 2688(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x03, 640(DI), Z11
+	VPSRLD            $0x03, 640(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     360(R8), Z10, Z7
 	VPDPBUSD.BCST     360(R8)(R9*1), Z10, Z9
-	PREFETCHT1        35520(DI)
-	PREFETCHT0        10944(DI)
-	VPSRLD            $0x04, 2752(DI), Z10
+	PREFETCHT1        2752(DI)
+	PREFETCHT0        2752(SI)
+	VPSRLD            $0x04, 2752(BX), Z10
 	VPANDD            Z0, Z10, Z10
-	VPSRLD            $0x03, 704(DI), Z11
+	VPSRLD            $0x03, 704(BX), Z11
 	VPTERNLOGD        $0xf8, Z1, Z11, Z10
 	VPDPBUSD.BCST     364(R8), Z10, Z7
 	VPDPBUSD.BCST     364(R8)(R9*1), Z10, Z9
@@ -1378,15 +1383,20 @@ block:
 	VFNMADD231PS.BCST 372(R8), Z4, Z2
 	VFNMADD231PS.BCST 372(R8)(R9*1), Z4, Z3
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000b00, DI
+	ADDQ              $0x00000b00, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R10
 	JNZ               block
-	MOVQ              64(AX), DI
+	MOVQ              64(AX), BX
 	VMOVUPS           Z2, (CX)
-	VMOVUPS           Z3, (CX)(DI*1)
+	VMOVUPS           Z3, (CX)(BX*1)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -1400,12 +1410,12 @@ TEXT ·Gemv_q5_kx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R10
@@ -1414,9 +1424,9 @@ tile:
 	VPXORD Z4, Z4, Z4
 
 block:
-	VMOVDQU32 64(DI), Z5
-	VMOVDQU32 128(DI), Z6
-	VMOVDQU32 192(DI), Z7
+	VMOVDQU32 64(BX), Z5
+	VMOVDQU32 128(BX), Z6
+	VMOVDQU32 192(BX), Z7
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z5, Z8
@@ -1428,67 +1438,67 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
 	VPSRLD     $0x02, Z6, Z6
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VCVTPH2PS  (DI), Z6
-	VCVTPH2PS  32(DI), Z7
+	VCVTPH2PS  (BX), Z6
+	VCVTPH2PS  32(BX), Z7
 
 	// sub-block 0, scale 0
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	VPANDD            768(DI), Z0, Z14
-	VPSLLD            $0x04, 256(DI), Z15
+	VPANDD            768(BX), Z0, Z14
+	VPSLLD            $0x04, 256(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     (R8), Z14, Z11
 	VPDPBUSD.BCST     (R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     (R8)(R9*2), Z14, Z13
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            832(DI), Z0, Z14
-	VPSLLD            $0x04, 320(DI), Z15
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            832(BX), Z0, Z14
+	VPSLLD            $0x04, 320(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     4(R8), Z14, Z11
 	VPDPBUSD.BCST     4(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     4(R8)(R9*2), Z14, Z13
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            896(DI), Z0, Z14
-	VPSLLD            $0x04, 384(DI), Z15
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            896(BX), Z0, Z14
+	VPSLLD            $0x04, 384(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     8(R8), Z14, Z11
 	VPDPBUSD.BCST     8(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     8(R8)(R9*2), Z14, Z13
-	VPANDD            960(DI), Z0, Z14
-	VPSLLD            $0x04, 448(DI), Z15
+	VPANDD            960(BX), Z0, Z14
+	VPSLLD            $0x04, 448(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     12(R8), Z14, Z11
 	VPDPBUSD.BCST     12(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     12(R8)(R9*2), Z14, Z13
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            1024(DI), Z0, Z14
-	VPSLLD            $0x04, 512(DI), Z15
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            1024(BX), Z0, Z14
+	VPSLLD            $0x04, 512(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     16(R8), Z14, Z11
 	VPDPBUSD.BCST     16(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     16(R8)(R9*2), Z14, Z13
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            1088(DI), Z0, Z14
-	VPSLLD            $0x04, 576(DI), Z15
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            1088(BX), Z0, Z14
+	VPSLLD            $0x04, 576(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     20(R8), Z14, Z11
 	VPDPBUSD.BCST     20(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     20(R8)(R9*2), Z14, Z13
-	VPANDD            1152(DI), Z0, Z14
-	VPSLLD            $0x04, 640(DI), Z15
+	VPANDD            1152(BX), Z0, Z14
+	VPSLLD            $0x04, 640(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     24(R8), Z14, Z11
 	VPDPBUSD.BCST     24(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     24(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPANDD            1216(DI), Z0, Z14
-	VPSLLD            $0x04, 704(DI), Z15
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPANDD            1216(BX), Z0, Z14
+	VPSLLD            $0x04, 704(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     28(R8), Z14, Z11
 	VPDPBUSD.BCST     28(R8)(R9*1), Z14, Z12
@@ -1516,70 +1526,70 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 768(DI), Z14
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 768(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x03, 256(DI), Z15
+	VPSLLD            $0x03, 256(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     48(R8), Z14, Z11
 	VPDPBUSD.BCST     48(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     48(R8)(R9*2), Z14, Z13
-	VPSRLD            $0x04, 832(DI), Z14
+	VPSRLD            $0x04, 832(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x03, 320(DI), Z15
+	VPSLLD            $0x03, 320(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     52(R8), Z14, Z11
 	VPDPBUSD.BCST     52(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     52(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 896(DI), Z14
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 896(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x03, 384(DI), Z15
+	VPSLLD            $0x03, 384(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     56(R8), Z14, Z11
 	VPDPBUSD.BCST     56(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     56(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 960(DI), Z14
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 960(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x03, 448(DI), Z15
+	VPSLLD            $0x03, 448(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     60(R8), Z14, Z11
 	VPDPBUSD.BCST     60(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     60(R8)(R9*2), Z14, Z13
-	VPSRLD            $0x04, 1024(DI), Z14
+	VPSRLD            $0x04, 1024(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x03, 512(DI), Z15
+	VPSLLD            $0x03, 512(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     64(R8), Z14, Z11
 	VPDPBUSD.BCST     64(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     64(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 1088(DI), Z14
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 1088(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x03, 576(DI), Z15
+	VPSLLD            $0x03, 576(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     68(R8), Z14, Z11
 	VPDPBUSD.BCST     68(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     68(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPSRLD            $0x04, 1152(DI), Z14
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPSRLD            $0x04, 1152(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x03, 640(DI), Z15
+	VPSLLD            $0x03, 640(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     72(R8), Z14, Z11
 	VPDPBUSD.BCST     72(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     72(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPSRLD            $0x04, 1216(DI), Z14
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPSRLD            $0x04, 1216(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x03, 704(DI), Z15
+	VPSLLD            $0x03, 704(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     76(R8), Z14, Z11
 	VPDPBUSD.BCST     76(R8)(R9*1), Z14, Z12
@@ -1607,60 +1617,60 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	VPANDD            1280(DI), Z0, Z14
-	VPSLLD            $0x02, 256(DI), Z15
+	VPANDD            1280(BX), Z0, Z14
+	VPSLLD            $0x02, 256(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     96(R8), Z14, Z11
 	VPDPBUSD.BCST     96(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     96(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1344(DI), Z0, Z14
-	VPSLLD            $0x02, 320(DI), Z15
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1344(BX), Z0, Z14
+	VPSLLD            $0x02, 320(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     100(R8), Z14, Z11
 	VPDPBUSD.BCST     100(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     100(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1408(DI), Z0, Z14
-	VPSLLD            $0x02, 384(DI), Z15
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1408(BX), Z0, Z14
+	VPSLLD            $0x02, 384(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     104(R8), Z14, Z11
 	VPDPBUSD.BCST     104(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     104(R8)(R9*2), Z14, Z13
-	VPANDD            1472(DI), Z0, Z14
-	VPSLLD            $0x02, 448(DI), Z15
+	VPANDD            1472(BX), Z0, Z14
+	VPSLLD            $0x02, 448(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     108(R8), Z14, Z11
 	VPDPBUSD.BCST     108(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     108(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPANDD            1536(DI), Z0, Z14
-	VPSLLD            $0x02, 512(DI), Z15
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPANDD            1536(BX), Z0, Z14
+	VPSLLD            $0x02, 512(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     112(R8), Z14, Z11
 	VPDPBUSD.BCST     112(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     112(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPANDD            1600(DI), Z0, Z14
-	VPSLLD            $0x02, 576(DI), Z15
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPANDD            1600(BX), Z0, Z14
+	VPSLLD            $0x02, 576(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     116(R8), Z14, Z11
 	VPDPBUSD.BCST     116(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     116(R8)(R9*2), Z14, Z13
-	VPANDD            1664(DI), Z0, Z14
-	VPSLLD            $0x02, 640(DI), Z15
+	VPANDD            1664(BX), Z0, Z14
+	VPSLLD            $0x02, 640(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     120(R8), Z14, Z11
 	VPDPBUSD.BCST     120(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     120(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPANDD            1728(DI), Z0, Z14
-	VPSLLD            $0x02, 704(DI), Z15
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPANDD            1728(BX), Z0, Z14
+	VPSLLD            $0x02, 704(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     124(R8), Z14, Z11
 	VPDPBUSD.BCST     124(R8)(R9*1), Z14, Z12
@@ -1688,70 +1698,70 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1280(DI), Z14
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1280(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x01, 256(DI), Z15
+	VPSLLD            $0x01, 256(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     144(R8), Z14, Z11
 	VPDPBUSD.BCST     144(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     144(R8)(R9*2), Z14, Z13
-	VPSRLD            $0x04, 1344(DI), Z14
+	VPSRLD            $0x04, 1344(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x01, 320(DI), Z15
+	VPSLLD            $0x01, 320(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     148(R8), Z14, Z11
 	VPDPBUSD.BCST     148(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     148(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1408(DI), Z14
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1408(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x01, 384(DI), Z15
+	VPSLLD            $0x01, 384(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     152(R8), Z14, Z11
 	VPDPBUSD.BCST     152(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     152(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPSRLD            $0x04, 1472(DI), Z14
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPSRLD            $0x04, 1472(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x01, 448(DI), Z15
+	VPSLLD            $0x01, 448(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     156(R8), Z14, Z11
 	VPDPBUSD.BCST     156(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     156(R8)(R9*2), Z14, Z13
-	VPSRLD            $0x04, 1536(DI), Z14
+	VPSRLD            $0x04, 1536(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x01, 512(DI), Z15
+	VPSLLD            $0x01, 512(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     160(R8), Z14, Z11
 	VPDPBUSD.BCST     160(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     160(R8)(R9*2), Z14, Z13
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPSRLD            $0x04, 1600(DI), Z14
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPSRLD            $0x04, 1600(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x01, 576(DI), Z15
+	VPSLLD            $0x01, 576(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     164(R8), Z14, Z11
 	VPDPBUSD.BCST     164(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     164(R8)(R9*2), Z14, Z13
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPSRLD            $0x04, 1664(DI), Z14
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPSRLD            $0x04, 1664(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x01, 640(DI), Z15
+	VPSLLD            $0x01, 640(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     168(R8), Z14, Z11
 	VPDPBUSD.BCST     168(R8)(R9*1), Z14, Z12
 	VPDPBUSD.BCST     168(R8)(R9*2), Z14, Z13
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPSRLD            $0x04, 1728(DI), Z14
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPSRLD            $0x04, 1728(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSLLD            $0x01, 704(DI), Z15
+	VPSLLD            $0x01, 704(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     172(R8), Z14, Z11
 	VPDPBUSD.BCST     172(R8)(R9*1), Z14, Z12
@@ -1779,60 +1789,60 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	VPANDD            1792(DI), Z0, Z12
-	VMOVDQU32         256(DI), Z13
+	VPANDD            1792(BX), Z0, Z12
+	VMOVDQU32         256(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     192(R8), Z12, Z8
 	VPDPBUSD.BCST     192(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     192(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPANDD            1856(DI), Z0, Z12
-	VMOVDQU32         320(DI), Z13
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPANDD            1856(BX), Z0, Z12
+	VMOVDQU32         320(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     196(R8), Z12, Z8
 	VPDPBUSD.BCST     196(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     196(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPANDD            1920(DI), Z0, Z12
-	VMOVDQU32         384(DI), Z13
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPANDD            1920(BX), Z0, Z12
+	VMOVDQU32         384(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     200(R8), Z12, Z8
 	VPDPBUSD.BCST     200(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     200(R8)(R9*2), Z12, Z11
-	VPANDD            1984(DI), Z0, Z12
-	VMOVDQU32         448(DI), Z13
+	VPANDD            1984(BX), Z0, Z12
+	VMOVDQU32         448(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     204(R8), Z12, Z8
 	VPDPBUSD.BCST     204(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     204(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPANDD            2048(DI), Z0, Z12
-	VMOVDQU32         512(DI), Z13
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPANDD            2048(BX), Z0, Z12
+	VMOVDQU32         512(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     208(R8), Z12, Z8
 	VPDPBUSD.BCST     208(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     208(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPANDD            2112(DI), Z0, Z12
-	VMOVDQU32         576(DI), Z13
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPANDD            2112(BX), Z0, Z12
+	VMOVDQU32         576(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     212(R8), Z12, Z8
 	VPDPBUSD.BCST     212(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     212(R8)(R9*2), Z12, Z11
-	VPANDD            2176(DI), Z0, Z12
-	VMOVDQU32         640(DI), Z13
+	VPANDD            2176(BX), Z0, Z12
+	VMOVDQU32         640(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     216(R8), Z12, Z8
 	VPDPBUSD.BCST     216(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     216(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPANDD            2240(DI), Z0, Z12
-	VMOVDQU32         704(DI), Z13
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPANDD            2240(BX), Z0, Z12
+	VMOVDQU32         704(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     220(R8), Z12, Z8
 	VPDPBUSD.BCST     220(R8)(R9*1), Z12, Z10
@@ -1860,70 +1870,70 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPSRLD            $0x04, 1792(DI), Z12
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPSRLD            $0x04, 1792(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x01, 256(DI), Z13
+	VPSRLD            $0x01, 256(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     240(R8), Z12, Z8
 	VPDPBUSD.BCST     240(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     240(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 1856(DI), Z12
+	VPSRLD            $0x04, 1856(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x01, 320(DI), Z13
+	VPSRLD            $0x01, 320(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     244(R8), Z12, Z8
 	VPDPBUSD.BCST     244(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     244(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPSRLD            $0x04, 1920(DI), Z12
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPSRLD            $0x04, 1920(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x01, 384(DI), Z13
+	VPSRLD            $0x01, 384(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     248(R8), Z12, Z8
 	VPDPBUSD.BCST     248(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     248(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPSRLD            $0x04, 1984(DI), Z12
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPSRLD            $0x04, 1984(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x01, 448(DI), Z13
+	VPSRLD            $0x01, 448(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     252(R8), Z12, Z8
 	VPDPBUSD.BCST     252(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     252(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 2048(DI), Z12
+	VPSRLD            $0x04, 2048(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x01, 512(DI), Z13
+	VPSRLD            $0x01, 512(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     256(R8), Z12, Z8
 	VPDPBUSD.BCST     256(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     256(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPSRLD            $0x04, 2112(DI), Z12
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPSRLD            $0x04, 2112(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x01, 576(DI), Z13
+	VPSRLD            $0x01, 576(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     260(R8), Z12, Z8
 	VPDPBUSD.BCST     260(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     260(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 2176(DI), Z12
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 2176(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x01, 640(DI), Z13
+	VPSRLD            $0x01, 640(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     264(R8), Z12, Z8
 	VPDPBUSD.BCST     264(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     264(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 2240(DI), Z12
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 2240(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x01, 704(DI), Z13
+	VPSRLD            $0x01, 704(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     268(R8), Z12, Z8
 	VPDPBUSD.BCST     268(R8)(R9*1), Z12, Z10
@@ -1951,60 +1961,60 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	VPANDD            2304(DI), Z0, Z12
-	VPSRLD            $0x02, 256(DI), Z13
+	VPANDD            2304(BX), Z0, Z12
+	VPSRLD            $0x02, 256(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     288(R8), Z12, Z8
 	VPDPBUSD.BCST     288(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     288(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPANDD            2368(DI), Z0, Z12
-	VPSRLD            $0x02, 320(DI), Z13
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPANDD            2368(BX), Z0, Z12
+	VPSRLD            $0x02, 320(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     292(R8), Z12, Z8
 	VPDPBUSD.BCST     292(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     292(R8)(R9*2), Z12, Z11
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPANDD            2432(DI), Z0, Z12
-	VPSRLD            $0x02, 384(DI), Z13
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPANDD            2432(BX), Z0, Z12
+	VPSRLD            $0x02, 384(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     296(R8), Z12, Z8
 	VPDPBUSD.BCST     296(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     296(R8)(R9*2), Z12, Z11
-	VPANDD            2496(DI), Z0, Z12
-	VPSRLD            $0x02, 448(DI), Z13
+	VPANDD            2496(BX), Z0, Z12
+	VPSRLD            $0x02, 448(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     300(R8), Z12, Z8
 	VPDPBUSD.BCST     300(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     300(R8)(R9*2), Z12, Z11
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPANDD            2560(DI), Z0, Z12
-	VPSRLD            $0x02, 512(DI), Z13
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPANDD            2560(BX), Z0, Z12
+	VPSRLD            $0x02, 512(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     304(R8), Z12, Z8
 	VPDPBUSD.BCST     304(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     304(R8)(R9*2), Z12, Z11
-	PREFETCHT1        35072(DI)
-	PREFETCHT0        10496(DI)
-	VPANDD            2624(DI), Z0, Z12
-	VPSRLD            $0x02, 576(DI), Z13
+	PREFETCHT1        2304(DI)
+	PREFETCHT0        2304(SI)
+	VPANDD            2624(BX), Z0, Z12
+	VPSRLD            $0x02, 576(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     308(R8), Z12, Z8
 	VPDPBUSD.BCST     308(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     308(R8)(R9*2), Z12, Z11
-	VPANDD            2688(DI), Z0, Z12
-	VPSRLD            $0x02, 640(DI), Z13
+	VPANDD            2688(BX), Z0, Z12
+	VPSRLD            $0x02, 640(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     312(R8), Z12, Z8
 	VPDPBUSD.BCST     312(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     312(R8)(R9*2), Z12, Z11
-	PREFETCHT1        35136(DI)
-	PREFETCHT0        10560(DI)
-	VPANDD            2752(DI), Z0, Z12
-	VPSRLD            $0x02, 704(DI), Z13
+	PREFETCHT1        2368(DI)
+	PREFETCHT0        2368(SI)
+	VPANDD            2752(BX), Z0, Z12
+	VPSRLD            $0x02, 704(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     316(R8), Z12, Z8
 	VPDPBUSD.BCST     316(R8)(R9*1), Z12, Z10
@@ -2032,70 +2042,70 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	PREFETCHT1        35200(DI)
-	PREFETCHT0        10624(DI)
-	VPSRLD            $0x04, 2304(DI), Z12
+	PREFETCHT1        2432(DI)
+	PREFETCHT0        2432(SI)
+	VPSRLD            $0x04, 2304(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x03, 256(DI), Z13
+	VPSRLD            $0x03, 256(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     336(R8), Z12, Z8
 	VPDPBUSD.BCST     336(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     336(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 2368(DI), Z12
+	VPSRLD            $0x04, 2368(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x03, 320(DI), Z13
+	VPSRLD            $0x03, 320(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     340(R8), Z12, Z8
 	VPDPBUSD.BCST     340(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     340(R8)(R9*2), Z12, Z11
-	PREFETCHT1        35264(DI)
-	PREFETCHT0        10688(DI)
-	VPSRLD            $0x04, 2432(DI), Z12
+	PREFETCHT1        2496(DI)
+	PREFETCHT0        2496(SI)
+	VPSRLD            $0x04, 2432(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x03, 384(DI), Z13
+	VPSRLD            $0x03, 384(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     344(R8), Z12, Z8
 	VPDPBUSD.BCST     344(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     344(R8)(R9*2), Z12, Z11
-	PREFETCHT1        35328(DI)
-	PREFETCHT0        10752(DI)
-	VPSRLD            $0x04, 2496(DI), Z12
+	PREFETCHT1        2560(DI)
+	PREFETCHT0        2560(SI)
+	VPSRLD            $0x04, 2496(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x03, 448(DI), Z13
+	VPSRLD            $0x03, 448(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     348(R8), Z12, Z8
 	VPDPBUSD.BCST     348(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     348(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 2560(DI), Z12
+	VPSRLD            $0x04, 2560(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x03, 512(DI), Z13
+	VPSRLD            $0x03, 512(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     352(R8), Z12, Z8
 	VPDPBUSD.BCST     352(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     352(R8)(R9*2), Z12, Z11
-	PREFETCHT1        35392(DI)
-	PREFETCHT0        10816(DI)
-	VPSRLD            $0x04, 2624(DI), Z12
+	PREFETCHT1        2624(DI)
+	PREFETCHT0        2624(SI)
+	VPSRLD            $0x04, 2624(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x03, 576(DI), Z13
+	VPSRLD            $0x03, 576(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     356(R8), Z12, Z8
 	VPDPBUSD.BCST     356(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     356(R8)(R9*2), Z12, Z11
-	PREFETCHT1        35456(DI)
-	PREFETCHT0        10880(DI)
-	VPSRLD            $0x04, 2688(DI), Z12
+	PREFETCHT1        2688(DI)
+	PREFETCHT0        2688(SI)
+	VPSRLD            $0x04, 2688(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x03, 640(DI), Z13
+	VPSRLD            $0x03, 640(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     360(R8), Z12, Z8
 	VPDPBUSD.BCST     360(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     360(R8)(R9*2), Z12, Z11
-	PREFETCHT1        35520(DI)
-	PREFETCHT0        10944(DI)
-	VPSRLD            $0x04, 2752(DI), Z12
+	PREFETCHT1        2752(DI)
+	PREFETCHT0        2752(SI)
+	VPSRLD            $0x04, 2752(BX), Z12
 	VPANDD            Z0, Z12, Z12
-	VPSRLD            $0x03, 704(DI), Z13
+	VPSRLD            $0x03, 704(BX), Z13
 	VPTERNLOGD        $0xf8, Z1, Z13, Z12
 	VPDPBUSD.BCST     364(R8), Z12, Z8
 	VPDPBUSD.BCST     364(R8)(R9*1), Z12, Z10
@@ -2119,16 +2129,21 @@ block:
 	VFNMADD231PS.BCST 372(R8)(R9*1), Z5, Z3
 	VFNMADD231PS.BCST 372(R8)(R9*2), Z5, Z4
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000b00, DI
+	ADDQ              $0x00000b00, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R10
 	JNZ               block
-	MOVQ              64(AX), DI
+	MOVQ              64(AX), BX
 	VMOVUPS           Z2, (CX)
-	VMOVUPS           Z3, (CX)(DI*1)
-	VMOVUPS           Z4, (CX)(DI*2)
+	VMOVUPS           Z3, (CX)(BX*1)
+	VMOVUPS           Z4, (CX)(BX*2)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -2142,12 +2157,12 @@ TEXT ·Gemv_q5_kx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
@@ -2158,9 +2173,9 @@ tile:
 	VPXORD Z5, Z5, Z5
 
 block:
-	VMOVDQU32 64(DI), Z6
-	VMOVDQU32 128(DI), Z7
-	VMOVDQU32 192(DI), Z8
+	VMOVDQU32 64(BX), Z6
+	VMOVDQU32 128(BX), Z7
+	VMOVDQU32 192(BX), Z8
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z6, Z9
@@ -2172,75 +2187,75 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD     $0x02, Z7, Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z7, Z6
-	VCVTPH2PS  (DI), Z7
-	VCVTPH2PS  32(DI), Z8
+	VCVTPH2PS  (BX), Z7
+	VCVTPH2PS  32(BX), Z8
 
 	// sub-block 0, scale 0
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
-	VPANDD            768(DI), Z0, Z16
-	VPSLLD            $0x04, 256(DI), Z17
+	VPANDD            768(BX), Z0, Z16
+	VPSLLD            $0x04, 256(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     (R8), Z16, Z12
 	VPDPBUSD.BCST     (R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     (R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     (R8)(R10*1), Z16, Z15
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            832(DI), Z0, Z16
-	VPSLLD            $0x04, 320(DI), Z17
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            832(BX), Z0, Z16
+	VPSLLD            $0x04, 320(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     4(R8), Z16, Z12
 	VPDPBUSD.BCST     4(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     4(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     4(R8)(R10*1), Z16, Z15
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            896(DI), Z0, Z16
-	VPSLLD            $0x04, 384(DI), Z17
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            896(BX), Z0, Z16
+	VPSLLD            $0x04, 384(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     8(R8), Z16, Z12
 	VPDPBUSD.BCST     8(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     8(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     8(R8)(R10*1), Z16, Z15
-	VPANDD            960(DI), Z0, Z16
-	VPSLLD            $0x04, 448(DI), Z17
+	VPANDD            960(BX), Z0, Z16
+	VPSLLD            $0x04, 448(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     12(R8), Z16, Z12
 	VPDPBUSD.BCST     12(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     12(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     12(R8)(R10*1), Z16, Z15
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            1024(DI), Z0, Z16
-	VPSLLD            $0x04, 512(DI), Z17
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            1024(BX), Z0, Z16
+	VPSLLD            $0x04, 512(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     16(R8), Z16, Z12
 	VPDPBUSD.BCST     16(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     16(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     16(R8)(R10*1), Z16, Z15
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            1088(DI), Z0, Z16
-	VPSLLD            $0x04, 576(DI), Z17
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            1088(BX), Z0, Z16
+	VPSLLD            $0x04, 576(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     20(R8), Z16, Z12
 	VPDPBUSD.BCST     20(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     20(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     20(R8)(R10*1), Z16, Z15
-	VPANDD            1152(DI), Z0, Z16
-	VPSLLD            $0x04, 640(DI), Z17
+	VPANDD            1152(BX), Z0, Z16
+	VPSLLD            $0x04, 640(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     24(R8), Z16, Z12
 	VPDPBUSD.BCST     24(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     24(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     24(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPANDD            1216(DI), Z0, Z16
-	VPSLLD            $0x04, 704(DI), Z17
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPANDD            1216(BX), Z0, Z16
+	VPSLLD            $0x04, 704(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     28(R8), Z16, Z12
 	VPDPBUSD.BCST     28(R8)(R9*1), Z16, Z13
@@ -2274,77 +2289,77 @@ block:
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 768(DI), Z16
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 768(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x03, 256(DI), Z17
+	VPSLLD            $0x03, 256(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     48(R8), Z16, Z12
 	VPDPBUSD.BCST     48(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     48(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     48(R8)(R10*1), Z16, Z15
-	VPSRLD            $0x04, 832(DI), Z16
+	VPSRLD            $0x04, 832(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x03, 320(DI), Z17
+	VPSLLD            $0x03, 320(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     52(R8), Z16, Z12
 	VPDPBUSD.BCST     52(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     52(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     52(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 896(DI), Z16
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 896(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x03, 384(DI), Z17
+	VPSLLD            $0x03, 384(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     56(R8), Z16, Z12
 	VPDPBUSD.BCST     56(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     56(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     56(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 960(DI), Z16
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 960(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x03, 448(DI), Z17
+	VPSLLD            $0x03, 448(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     60(R8), Z16, Z12
 	VPDPBUSD.BCST     60(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     60(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     60(R8)(R10*1), Z16, Z15
-	VPSRLD            $0x04, 1024(DI), Z16
+	VPSRLD            $0x04, 1024(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x03, 512(DI), Z17
+	VPSLLD            $0x03, 512(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     64(R8), Z16, Z12
 	VPDPBUSD.BCST     64(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     64(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     64(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 1088(DI), Z16
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 1088(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x03, 576(DI), Z17
+	VPSLLD            $0x03, 576(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     68(R8), Z16, Z12
 	VPDPBUSD.BCST     68(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     68(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     68(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPSRLD            $0x04, 1152(DI), Z16
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPSRLD            $0x04, 1152(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x03, 640(DI), Z17
+	VPSLLD            $0x03, 640(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     72(R8), Z16, Z12
 	VPDPBUSD.BCST     72(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     72(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     72(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPSRLD            $0x04, 1216(DI), Z16
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPSRLD            $0x04, 1216(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x03, 704(DI), Z17
+	VPSLLD            $0x03, 704(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     76(R8), Z16, Z12
 	VPDPBUSD.BCST     76(R8)(R9*1), Z16, Z13
@@ -2378,67 +2393,67 @@ block:
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
-	VPANDD            1280(DI), Z0, Z16
-	VPSLLD            $0x02, 256(DI), Z17
+	VPANDD            1280(BX), Z0, Z16
+	VPSLLD            $0x02, 256(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     96(R8), Z16, Z12
 	VPDPBUSD.BCST     96(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     96(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     96(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1344(DI), Z0, Z16
-	VPSLLD            $0x02, 320(DI), Z17
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1344(BX), Z0, Z16
+	VPSLLD            $0x02, 320(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     100(R8), Z16, Z12
 	VPDPBUSD.BCST     100(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     100(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     100(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1408(DI), Z0, Z16
-	VPSLLD            $0x02, 384(DI), Z17
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1408(BX), Z0, Z16
+	VPSLLD            $0x02, 384(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     104(R8), Z16, Z12
 	VPDPBUSD.BCST     104(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     104(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     104(R8)(R10*1), Z16, Z15
-	VPANDD            1472(DI), Z0, Z16
-	VPSLLD            $0x02, 448(DI), Z17
+	VPANDD            1472(BX), Z0, Z16
+	VPSLLD            $0x02, 448(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     108(R8), Z16, Z12
 	VPDPBUSD.BCST     108(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     108(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     108(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPANDD            1536(DI), Z0, Z16
-	VPSLLD            $0x02, 512(DI), Z17
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPANDD            1536(BX), Z0, Z16
+	VPSLLD            $0x02, 512(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     112(R8), Z16, Z12
 	VPDPBUSD.BCST     112(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     112(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     112(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPANDD            1600(DI), Z0, Z16
-	VPSLLD            $0x02, 576(DI), Z17
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPANDD            1600(BX), Z0, Z16
+	VPSLLD            $0x02, 576(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     116(R8), Z16, Z12
 	VPDPBUSD.BCST     116(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     116(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     116(R8)(R10*1), Z16, Z15
-	VPANDD            1664(DI), Z0, Z16
-	VPSLLD            $0x02, 640(DI), Z17
+	VPANDD            1664(BX), Z0, Z16
+	VPSLLD            $0x02, 640(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     120(R8), Z16, Z12
 	VPDPBUSD.BCST     120(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     120(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     120(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPANDD            1728(DI), Z0, Z16
-	VPSLLD            $0x02, 704(DI), Z17
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPANDD            1728(BX), Z0, Z16
+	VPSLLD            $0x02, 704(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     124(R8), Z16, Z12
 	VPDPBUSD.BCST     124(R8)(R9*1), Z16, Z13
@@ -2472,77 +2487,77 @@ block:
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1280(DI), Z16
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1280(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x01, 256(DI), Z17
+	VPSLLD            $0x01, 256(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     144(R8), Z16, Z12
 	VPDPBUSD.BCST     144(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     144(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     144(R8)(R10*1), Z16, Z15
-	VPSRLD            $0x04, 1344(DI), Z16
+	VPSRLD            $0x04, 1344(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x01, 320(DI), Z17
+	VPSLLD            $0x01, 320(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     148(R8), Z16, Z12
 	VPDPBUSD.BCST     148(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     148(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     148(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1408(DI), Z16
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1408(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x01, 384(DI), Z17
+	VPSLLD            $0x01, 384(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     152(R8), Z16, Z12
 	VPDPBUSD.BCST     152(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     152(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     152(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPSRLD            $0x04, 1472(DI), Z16
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPSRLD            $0x04, 1472(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x01, 448(DI), Z17
+	VPSLLD            $0x01, 448(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     156(R8), Z16, Z12
 	VPDPBUSD.BCST     156(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     156(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     156(R8)(R10*1), Z16, Z15
-	VPSRLD            $0x04, 1536(DI), Z16
+	VPSRLD            $0x04, 1536(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x01, 512(DI), Z17
+	VPSLLD            $0x01, 512(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     160(R8), Z16, Z12
 	VPDPBUSD.BCST     160(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     160(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     160(R8)(R10*1), Z16, Z15
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPSRLD            $0x04, 1600(DI), Z16
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPSRLD            $0x04, 1600(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x01, 576(DI), Z17
+	VPSLLD            $0x01, 576(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     164(R8), Z16, Z12
 	VPDPBUSD.BCST     164(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     164(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     164(R8)(R10*1), Z16, Z15
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPSRLD            $0x04, 1664(DI), Z16
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPSRLD            $0x04, 1664(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x01, 640(DI), Z17
+	VPSLLD            $0x01, 640(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     168(R8), Z16, Z12
 	VPDPBUSD.BCST     168(R8)(R9*1), Z16, Z13
 	VPDPBUSD.BCST     168(R8)(R9*2), Z16, Z14
 	VPDPBUSD.BCST     168(R8)(R10*1), Z16, Z15
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPSRLD            $0x04, 1728(DI), Z16
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPSRLD            $0x04, 1728(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSLLD            $0x01, 704(DI), Z17
+	VPSLLD            $0x01, 704(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     172(R8), Z16, Z12
 	VPDPBUSD.BCST     172(R8)(R9*1), Z16, Z13
@@ -2576,67 +2591,67 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	VPANDD            1792(DI), Z0, Z14
-	VMOVDQU32         256(DI), Z15
+	VPANDD            1792(BX), Z0, Z14
+	VMOVDQU32         256(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     192(R8), Z14, Z9
 	VPDPBUSD.BCST     192(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     192(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     192(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPANDD            1856(DI), Z0, Z14
-	VMOVDQU32         320(DI), Z15
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPANDD            1856(BX), Z0, Z14
+	VMOVDQU32         320(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     196(R8), Z14, Z9
 	VPDPBUSD.BCST     196(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     196(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     196(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPANDD            1920(DI), Z0, Z14
-	VMOVDQU32         384(DI), Z15
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPANDD            1920(BX), Z0, Z14
+	VMOVDQU32         384(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     200(R8), Z14, Z9
 	VPDPBUSD.BCST     200(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     200(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     200(R8)(R10*1), Z14, Z13
-	VPANDD            1984(DI), Z0, Z14
-	VMOVDQU32         448(DI), Z15
+	VPANDD            1984(BX), Z0, Z14
+	VMOVDQU32         448(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     204(R8), Z14, Z9
 	VPDPBUSD.BCST     204(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     204(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     204(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPANDD            2048(DI), Z0, Z14
-	VMOVDQU32         512(DI), Z15
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPANDD            2048(BX), Z0, Z14
+	VMOVDQU32         512(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     208(R8), Z14, Z9
 	VPDPBUSD.BCST     208(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     208(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     208(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPANDD            2112(DI), Z0, Z14
-	VMOVDQU32         576(DI), Z15
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPANDD            2112(BX), Z0, Z14
+	VMOVDQU32         576(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     212(R8), Z14, Z9
 	VPDPBUSD.BCST     212(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     212(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     212(R8)(R10*1), Z14, Z13
-	VPANDD            2176(DI), Z0, Z14
-	VMOVDQU32         640(DI), Z15
+	VPANDD            2176(BX), Z0, Z14
+	VMOVDQU32         640(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     216(R8), Z14, Z9
 	VPDPBUSD.BCST     216(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     216(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     216(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPANDD            2240(DI), Z0, Z14
-	VMOVDQU32         704(DI), Z15
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPANDD            2240(BX), Z0, Z14
+	VMOVDQU32         704(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     220(R8), Z14, Z9
 	VPDPBUSD.BCST     220(R8)(R9*1), Z14, Z11
@@ -2670,77 +2685,77 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPSRLD            $0x04, 1792(DI), Z14
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPSRLD            $0x04, 1792(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x01, 256(DI), Z15
+	VPSRLD            $0x01, 256(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     240(R8), Z14, Z9
 	VPDPBUSD.BCST     240(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     240(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     240(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 1856(DI), Z14
+	VPSRLD            $0x04, 1856(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x01, 320(DI), Z15
+	VPSRLD            $0x01, 320(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     244(R8), Z14, Z9
 	VPDPBUSD.BCST     244(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     244(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     244(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPSRLD            $0x04, 1920(DI), Z14
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPSRLD            $0x04, 1920(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x01, 384(DI), Z15
+	VPSRLD            $0x01, 384(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     248(R8), Z14, Z9
 	VPDPBUSD.BCST     248(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     248(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     248(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPSRLD            $0x04, 1984(DI), Z14
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPSRLD            $0x04, 1984(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x01, 448(DI), Z15
+	VPSRLD            $0x01, 448(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     252(R8), Z14, Z9
 	VPDPBUSD.BCST     252(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     252(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     252(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 2048(DI), Z14
+	VPSRLD            $0x04, 2048(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x01, 512(DI), Z15
+	VPSRLD            $0x01, 512(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     256(R8), Z14, Z9
 	VPDPBUSD.BCST     256(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     256(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     256(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPSRLD            $0x04, 2112(DI), Z14
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPSRLD            $0x04, 2112(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x01, 576(DI), Z15
+	VPSRLD            $0x01, 576(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     260(R8), Z14, Z9
 	VPDPBUSD.BCST     260(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     260(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     260(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 2176(DI), Z14
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 2176(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x01, 640(DI), Z15
+	VPSRLD            $0x01, 640(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     264(R8), Z14, Z9
 	VPDPBUSD.BCST     264(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     264(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     264(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 2240(DI), Z14
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 2240(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x01, 704(DI), Z15
+	VPSRLD            $0x01, 704(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     268(R8), Z14, Z9
 	VPDPBUSD.BCST     268(R8)(R9*1), Z14, Z11
@@ -2774,67 +2789,67 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	VPANDD            2304(DI), Z0, Z14
-	VPSRLD            $0x02, 256(DI), Z15
+	VPANDD            2304(BX), Z0, Z14
+	VPSRLD            $0x02, 256(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     288(R8), Z14, Z9
 	VPDPBUSD.BCST     288(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     288(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     288(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPANDD            2368(DI), Z0, Z14
-	VPSRLD            $0x02, 320(DI), Z15
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPANDD            2368(BX), Z0, Z14
+	VPSRLD            $0x02, 320(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     292(R8), Z14, Z9
 	VPDPBUSD.BCST     292(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     292(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     292(R8)(R10*1), Z14, Z13
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPANDD            2432(DI), Z0, Z14
-	VPSRLD            $0x02, 384(DI), Z15
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPANDD            2432(BX), Z0, Z14
+	VPSRLD            $0x02, 384(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     296(R8), Z14, Z9
 	VPDPBUSD.BCST     296(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     296(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     296(R8)(R10*1), Z14, Z13
-	VPANDD            2496(DI), Z0, Z14
-	VPSRLD            $0x02, 448(DI), Z15
+	VPANDD            2496(BX), Z0, Z14
+	VPSRLD            $0x02, 448(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     300(R8), Z14, Z9
 	VPDPBUSD.BCST     300(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     300(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     300(R8)(R10*1), Z14, Z13
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPANDD            2560(DI), Z0, Z14
-	VPSRLD            $0x02, 512(DI), Z15
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPANDD            2560(BX), Z0, Z14
+	VPSRLD            $0x02, 512(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     304(R8), Z14, Z9
 	VPDPBUSD.BCST     304(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     304(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     304(R8)(R10*1), Z14, Z13
-	PREFETCHT1        35072(DI)
-	PREFETCHT0        10496(DI)
-	VPANDD            2624(DI), Z0, Z14
-	VPSRLD            $0x02, 576(DI), Z15
+	PREFETCHT1        2304(DI)
+	PREFETCHT0        2304(SI)
+	VPANDD            2624(BX), Z0, Z14
+	VPSRLD            $0x02, 576(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     308(R8), Z14, Z9
 	VPDPBUSD.BCST     308(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     308(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     308(R8)(R10*1), Z14, Z13
-	VPANDD            2688(DI), Z0, Z14
-	VPSRLD            $0x02, 640(DI), Z15
+	VPANDD            2688(BX), Z0, Z14
+	VPSRLD            $0x02, 640(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     312(R8), Z14, Z9
 	VPDPBUSD.BCST     312(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     312(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     312(R8)(R10*1), Z14, Z13
-	PREFETCHT1        35136(DI)
-	PREFETCHT0        10560(DI)
-	VPANDD            2752(DI), Z0, Z14
-	VPSRLD            $0x02, 704(DI), Z15
+	PREFETCHT1        2368(DI)
+	PREFETCHT0        2368(SI)
+	VPANDD            2752(BX), Z0, Z14
+	VPSRLD            $0x02, 704(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     316(R8), Z14, Z9
 	VPDPBUSD.BCST     316(R8)(R9*1), Z14, Z11
@@ -2868,77 +2883,77 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	PREFETCHT1        35200(DI)
-	PREFETCHT0        10624(DI)
-	VPSRLD            $0x04, 2304(DI), Z14
+	PREFETCHT1        2432(DI)
+	PREFETCHT0        2432(SI)
+	VPSRLD            $0x04, 2304(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x03, 256(DI), Z15
+	VPSRLD            $0x03, 256(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     336(R8), Z14, Z9
 	VPDPBUSD.BCST     336(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     336(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     336(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 2368(DI), Z14
+	VPSRLD            $0x04, 2368(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x03, 320(DI), Z15
+	VPSRLD            $0x03, 320(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     340(R8), Z14, Z9
 	VPDPBUSD.BCST     340(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     340(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     340(R8)(R10*1), Z14, Z13
-	PREFETCHT1        35264(DI)
-	PREFETCHT0        10688(DI)
-	VPSRLD            $0x04, 2432(DI), Z14
+	PREFETCHT1        2496(DI)
+	PREFETCHT0        2496(SI)
+	VPSRLD            $0x04, 2432(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x03, 384(DI), Z15
+	VPSRLD            $0x03, 384(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     344(R8), Z14, Z9
 	VPDPBUSD.BCST     344(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     344(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     344(R8)(R10*1), Z14, Z13
-	PREFETCHT1        35328(DI)
-	PREFETCHT0        10752(DI)
-	VPSRLD            $0x04, 2496(DI), Z14
+	PREFETCHT1        2560(DI)
+	PREFETCHT0        2560(SI)
+	VPSRLD            $0x04, 2496(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x03, 448(DI), Z15
+	VPSRLD            $0x03, 448(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     348(R8), Z14, Z9
 	VPDPBUSD.BCST     348(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     348(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     348(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 2560(DI), Z14
+	VPSRLD            $0x04, 2560(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x03, 512(DI), Z15
+	VPSRLD            $0x03, 512(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     352(R8), Z14, Z9
 	VPDPBUSD.BCST     352(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     352(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     352(R8)(R10*1), Z14, Z13
-	PREFETCHT1        35392(DI)
-	PREFETCHT0        10816(DI)
-	VPSRLD            $0x04, 2624(DI), Z14
+	PREFETCHT1        2624(DI)
+	PREFETCHT0        2624(SI)
+	VPSRLD            $0x04, 2624(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x03, 576(DI), Z15
+	VPSRLD            $0x03, 576(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     356(R8), Z14, Z9
 	VPDPBUSD.BCST     356(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     356(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     356(R8)(R10*1), Z14, Z13
-	PREFETCHT1        35456(DI)
-	PREFETCHT0        10880(DI)
-	VPSRLD            $0x04, 2688(DI), Z14
+	PREFETCHT1        2688(DI)
+	PREFETCHT0        2688(SI)
+	VPSRLD            $0x04, 2688(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x03, 640(DI), Z15
+	VPSRLD            $0x03, 640(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     360(R8), Z14, Z9
 	VPDPBUSD.BCST     360(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     360(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     360(R8)(R10*1), Z14, Z13
-	PREFETCHT1        35520(DI)
-	PREFETCHT0        10944(DI)
-	VPSRLD            $0x04, 2752(DI), Z14
+	PREFETCHT1        2752(DI)
+	PREFETCHT0        2752(SI)
+	VPSRLD            $0x04, 2752(BX), Z14
 	VPANDD            Z0, Z14, Z14
-	VPSRLD            $0x03, 704(DI), Z15
+	VPSRLD            $0x03, 704(BX), Z15
 	VPTERNLOGD        $0xf8, Z1, Z15, Z14
 	VPDPBUSD.BCST     364(R8), Z14, Z9
 	VPDPBUSD.BCST     364(R8)(R9*1), Z14, Z11
@@ -2967,18 +2982,23 @@ block:
 	VFNMADD231PS.BCST 372(R8)(R9*2), Z6, Z4
 	VFNMADD231PS.BCST 372(R8)(R10*1), Z6, Z5
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000b00, DI
+	ADDQ              $0x00000b00, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R11
 	JNZ               block
-	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
+	MOVQ              64(AX), BX
+	LEAQ              (BX)(BX*2), SI
 	VMOVUPS           Z2, (CX)
-	VMOVUPS           Z3, (CX)(DI*1)
-	VMOVUPS           Z4, (CX)(DI*2)
-	VMOVUPS           Z5, (CX)(R8*1)
+	VMOVUPS           Z3, (CX)(BX*1)
+	VMOVUPS           Z4, (CX)(BX*2)
+	VMOVUPS           Z5, (CX)(SI*1)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -2992,12 +3012,12 @@ TEXT ·Gemv_q5_kx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
@@ -3009,9 +3029,9 @@ tile:
 	VPXORD Z6, Z6, Z6
 
 block:
-	VMOVDQU32 64(DI), Z7
-	VMOVDQU32 128(DI), Z8
-	VMOVDQU32 192(DI), Z9
+	VMOVDQU32 64(BX), Z7
+	VMOVDQU32 128(BX), Z8
+	VMOVDQU32 192(BX), Z9
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z7, Z10
@@ -3023,8 +3043,8 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
 	VPSRLD     $0x02, Z8, Z8
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VCVTPH2PS  (DI), Z8
-	VCVTPH2PS  32(DI), Z9
+	VCVTPH2PS  (BX), Z8
+	VCVTPH2PS  32(BX), Z9
 
 	// sub-block 0, scale 0
 	VPXORD            Z13, Z13, Z13
@@ -3032,74 +3052,74 @@ block:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
-	VPANDD            768(DI), Z0, Z18
-	VPSLLD            $0x04, 256(DI), Z19
+	VPANDD            768(BX), Z0, Z18
+	VPSLLD            $0x04, 256(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     (R8), Z18, Z13
 	VPDPBUSD.BCST     (R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     (R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     (R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     (R8)(R9*4), Z18, Z17
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            832(DI), Z0, Z18
-	VPSLLD            $0x04, 320(DI), Z19
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            832(BX), Z0, Z18
+	VPSLLD            $0x04, 320(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     4(R8), Z18, Z13
 	VPDPBUSD.BCST     4(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     4(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     4(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     4(R8)(R9*4), Z18, Z17
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            896(DI), Z0, Z18
-	VPSLLD            $0x04, 384(DI), Z19
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            896(BX), Z0, Z18
+	VPSLLD            $0x04, 384(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     8(R8), Z18, Z13
 	VPDPBUSD.BCST     8(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     8(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     8(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     8(R8)(R9*4), Z18, Z17
-	VPANDD            960(DI), Z0, Z18
-	VPSLLD            $0x04, 448(DI), Z19
+	VPANDD            960(BX), Z0, Z18
+	VPSLLD            $0x04, 448(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     12(R8), Z18, Z13
 	VPDPBUSD.BCST     12(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     12(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     12(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     12(R8)(R9*4), Z18, Z17
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            1024(DI), Z0, Z18
-	VPSLLD            $0x04, 512(DI), Z19
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            1024(BX), Z0, Z18
+	VPSLLD            $0x04, 512(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     16(R8), Z18, Z13
 	VPDPBUSD.BCST     16(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     16(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     16(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     16(R8)(R9*4), Z18, Z17
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            1088(DI), Z0, Z18
-	VPSLLD            $0x04, 576(DI), Z19
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            1088(BX), Z0, Z18
+	VPSLLD            $0x04, 576(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     20(R8), Z18, Z13
 	VPDPBUSD.BCST     20(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     20(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     20(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     20(R8)(R9*4), Z18, Z17
-	VPANDD            1152(DI), Z0, Z18
-	VPSLLD            $0x04, 640(DI), Z19
+	VPANDD            1152(BX), Z0, Z18
+	VPSLLD            $0x04, 640(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     24(R8), Z18, Z13
 	VPDPBUSD.BCST     24(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     24(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     24(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     24(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPANDD            1216(DI), Z0, Z18
-	VPSLLD            $0x04, 704(DI), Z19
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPANDD            1216(BX), Z0, Z18
+	VPSLLD            $0x04, 704(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     28(R8), Z18, Z13
 	VPDPBUSD.BCST     28(R8)(R9*1), Z18, Z14
@@ -3139,84 +3159,84 @@ block:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 768(DI), Z18
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 768(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x03, 256(DI), Z19
+	VPSLLD            $0x03, 256(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     48(R8), Z18, Z13
 	VPDPBUSD.BCST     48(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     48(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     48(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     48(R8)(R9*4), Z18, Z17
-	VPSRLD            $0x04, 832(DI), Z18
+	VPSRLD            $0x04, 832(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x03, 320(DI), Z19
+	VPSLLD            $0x03, 320(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     52(R8), Z18, Z13
 	VPDPBUSD.BCST     52(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     52(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     52(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     52(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 896(DI), Z18
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 896(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x03, 384(DI), Z19
+	VPSLLD            $0x03, 384(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     56(R8), Z18, Z13
 	VPDPBUSD.BCST     56(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     56(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     56(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     56(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 960(DI), Z18
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 960(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x03, 448(DI), Z19
+	VPSLLD            $0x03, 448(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     60(R8), Z18, Z13
 	VPDPBUSD.BCST     60(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     60(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     60(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     60(R8)(R9*4), Z18, Z17
-	VPSRLD            $0x04, 1024(DI), Z18
+	VPSRLD            $0x04, 1024(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x03, 512(DI), Z19
+	VPSLLD            $0x03, 512(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     64(R8), Z18, Z13
 	VPDPBUSD.BCST     64(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     64(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     64(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     64(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 1088(DI), Z18
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 1088(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x03, 576(DI), Z19
+	VPSLLD            $0x03, 576(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     68(R8), Z18, Z13
 	VPDPBUSD.BCST     68(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     68(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     68(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     68(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPSRLD            $0x04, 1152(DI), Z18
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPSRLD            $0x04, 1152(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x03, 640(DI), Z19
+	VPSLLD            $0x03, 640(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     72(R8), Z18, Z13
 	VPDPBUSD.BCST     72(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     72(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     72(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     72(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPSRLD            $0x04, 1216(DI), Z18
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPSRLD            $0x04, 1216(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x03, 704(DI), Z19
+	VPSLLD            $0x03, 704(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     76(R8), Z18, Z13
 	VPDPBUSD.BCST     76(R8)(R9*1), Z18, Z14
@@ -3256,74 +3276,74 @@ block:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
-	VPANDD            1280(DI), Z0, Z18
-	VPSLLD            $0x02, 256(DI), Z19
+	VPANDD            1280(BX), Z0, Z18
+	VPSLLD            $0x02, 256(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     96(R8), Z18, Z13
 	VPDPBUSD.BCST     96(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     96(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     96(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     96(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1344(DI), Z0, Z18
-	VPSLLD            $0x02, 320(DI), Z19
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1344(BX), Z0, Z18
+	VPSLLD            $0x02, 320(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     100(R8), Z18, Z13
 	VPDPBUSD.BCST     100(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     100(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     100(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     100(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1408(DI), Z0, Z18
-	VPSLLD            $0x02, 384(DI), Z19
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1408(BX), Z0, Z18
+	VPSLLD            $0x02, 384(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     104(R8), Z18, Z13
 	VPDPBUSD.BCST     104(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     104(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     104(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     104(R8)(R9*4), Z18, Z17
-	VPANDD            1472(DI), Z0, Z18
-	VPSLLD            $0x02, 448(DI), Z19
+	VPANDD            1472(BX), Z0, Z18
+	VPSLLD            $0x02, 448(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     108(R8), Z18, Z13
 	VPDPBUSD.BCST     108(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     108(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     108(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     108(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPANDD            1536(DI), Z0, Z18
-	VPSLLD            $0x02, 512(DI), Z19
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPANDD            1536(BX), Z0, Z18
+	VPSLLD            $0x02, 512(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     112(R8), Z18, Z13
 	VPDPBUSD.BCST     112(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     112(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     112(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     112(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPANDD            1600(DI), Z0, Z18
-	VPSLLD            $0x02, 576(DI), Z19
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPANDD            1600(BX), Z0, Z18
+	VPSLLD            $0x02, 576(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     116(R8), Z18, Z13
 	VPDPBUSD.BCST     116(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     116(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     116(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     116(R8)(R9*4), Z18, Z17
-	VPANDD            1664(DI), Z0, Z18
-	VPSLLD            $0x02, 640(DI), Z19
+	VPANDD            1664(BX), Z0, Z18
+	VPSLLD            $0x02, 640(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     120(R8), Z18, Z13
 	VPDPBUSD.BCST     120(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     120(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     120(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     120(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPANDD            1728(DI), Z0, Z18
-	VPSLLD            $0x02, 704(DI), Z19
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPANDD            1728(BX), Z0, Z18
+	VPSLLD            $0x02, 704(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     124(R8), Z18, Z13
 	VPDPBUSD.BCST     124(R8)(R9*1), Z18, Z14
@@ -3363,84 +3383,84 @@ block:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1280(DI), Z18
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1280(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x01, 256(DI), Z19
+	VPSLLD            $0x01, 256(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     144(R8), Z18, Z13
 	VPDPBUSD.BCST     144(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     144(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     144(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     144(R8)(R9*4), Z18, Z17
-	VPSRLD            $0x04, 1344(DI), Z18
+	VPSRLD            $0x04, 1344(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x01, 320(DI), Z19
+	VPSLLD            $0x01, 320(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     148(R8), Z18, Z13
 	VPDPBUSD.BCST     148(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     148(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     148(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     148(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1408(DI), Z18
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1408(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x01, 384(DI), Z19
+	VPSLLD            $0x01, 384(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     152(R8), Z18, Z13
 	VPDPBUSD.BCST     152(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     152(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     152(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     152(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPSRLD            $0x04, 1472(DI), Z18
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPSRLD            $0x04, 1472(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x01, 448(DI), Z19
+	VPSLLD            $0x01, 448(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     156(R8), Z18, Z13
 	VPDPBUSD.BCST     156(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     156(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     156(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     156(R8)(R9*4), Z18, Z17
-	VPSRLD            $0x04, 1536(DI), Z18
+	VPSRLD            $0x04, 1536(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x01, 512(DI), Z19
+	VPSLLD            $0x01, 512(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     160(R8), Z18, Z13
 	VPDPBUSD.BCST     160(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     160(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     160(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     160(R8)(R9*4), Z18, Z17
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPSRLD            $0x04, 1600(DI), Z18
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPSRLD            $0x04, 1600(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x01, 576(DI), Z19
+	VPSLLD            $0x01, 576(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     164(R8), Z18, Z13
 	VPDPBUSD.BCST     164(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     164(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     164(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     164(R8)(R9*4), Z18, Z17
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPSRLD            $0x04, 1664(DI), Z18
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPSRLD            $0x04, 1664(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x01, 640(DI), Z19
+	VPSLLD            $0x01, 640(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     168(R8), Z18, Z13
 	VPDPBUSD.BCST     168(R8)(R9*1), Z18, Z14
 	VPDPBUSD.BCST     168(R8)(R9*2), Z18, Z15
 	VPDPBUSD.BCST     168(R8)(R10*1), Z18, Z16
 	VPDPBUSD.BCST     168(R8)(R9*4), Z18, Z17
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPSRLD            $0x04, 1728(DI), Z18
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPSRLD            $0x04, 1728(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSLLD            $0x01, 704(DI), Z19
+	VPSLLD            $0x01, 704(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     172(R8), Z18, Z13
 	VPDPBUSD.BCST     172(R8)(R9*1), Z18, Z14
@@ -3480,74 +3500,74 @@ block:
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
-	VPANDD            1792(DI), Z0, Z16
-	VMOVDQU32         256(DI), Z17
+	VPANDD            1792(BX), Z0, Z16
+	VMOVDQU32         256(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     192(R8), Z16, Z10
 	VPDPBUSD.BCST     192(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     192(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     192(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     192(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPANDD            1856(DI), Z0, Z16
-	VMOVDQU32         320(DI), Z17
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPANDD            1856(BX), Z0, Z16
+	VMOVDQU32         320(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     196(R8), Z16, Z10
 	VPDPBUSD.BCST     196(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     196(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     196(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     196(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPANDD            1920(DI), Z0, Z16
-	VMOVDQU32         384(DI), Z17
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPANDD            1920(BX), Z0, Z16
+	VMOVDQU32         384(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     200(R8), Z16, Z10
 	VPDPBUSD.BCST     200(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     200(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     200(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     200(R8)(R9*4), Z16, Z15
-	VPANDD            1984(DI), Z0, Z16
-	VMOVDQU32         448(DI), Z17
+	VPANDD            1984(BX), Z0, Z16
+	VMOVDQU32         448(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     204(R8), Z16, Z10
 	VPDPBUSD.BCST     204(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     204(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     204(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     204(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPANDD            2048(DI), Z0, Z16
-	VMOVDQU32         512(DI), Z17
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPANDD            2048(BX), Z0, Z16
+	VMOVDQU32         512(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     208(R8), Z16, Z10
 	VPDPBUSD.BCST     208(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     208(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     208(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     208(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPANDD            2112(DI), Z0, Z16
-	VMOVDQU32         576(DI), Z17
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPANDD            2112(BX), Z0, Z16
+	VMOVDQU32         576(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     212(R8), Z16, Z10
 	VPDPBUSD.BCST     212(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     212(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     212(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     212(R8)(R9*4), Z16, Z15
-	VPANDD            2176(DI), Z0, Z16
-	VMOVDQU32         640(DI), Z17
+	VPANDD            2176(BX), Z0, Z16
+	VMOVDQU32         640(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     216(R8), Z16, Z10
 	VPDPBUSD.BCST     216(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     216(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     216(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     216(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPANDD            2240(DI), Z0, Z16
-	VMOVDQU32         704(DI), Z17
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPANDD            2240(BX), Z0, Z16
+	VMOVDQU32         704(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     220(R8), Z16, Z10
 	VPDPBUSD.BCST     220(R8)(R9*1), Z16, Z12
@@ -3587,84 +3607,84 @@ block:
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPSRLD            $0x04, 1792(DI), Z16
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPSRLD            $0x04, 1792(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x01, 256(DI), Z17
+	VPSRLD            $0x01, 256(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     240(R8), Z16, Z10
 	VPDPBUSD.BCST     240(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     240(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     240(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     240(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 1856(DI), Z16
+	VPSRLD            $0x04, 1856(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x01, 320(DI), Z17
+	VPSRLD            $0x01, 320(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     244(R8), Z16, Z10
 	VPDPBUSD.BCST     244(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     244(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     244(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     244(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPSRLD            $0x04, 1920(DI), Z16
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPSRLD            $0x04, 1920(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x01, 384(DI), Z17
+	VPSRLD            $0x01, 384(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     248(R8), Z16, Z10
 	VPDPBUSD.BCST     248(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     248(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     248(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     248(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPSRLD            $0x04, 1984(DI), Z16
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPSRLD            $0x04, 1984(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x01, 448(DI), Z17
+	VPSRLD            $0x01, 448(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     252(R8), Z16, Z10
 	VPDPBUSD.BCST     252(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     252(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     252(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     252(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 2048(DI), Z16
+	VPSRLD            $0x04, 2048(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x01, 512(DI), Z17
+	VPSRLD            $0x01, 512(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     256(R8), Z16, Z10
 	VPDPBUSD.BCST     256(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     256(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     256(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     256(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPSRLD            $0x04, 2112(DI), Z16
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPSRLD            $0x04, 2112(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x01, 576(DI), Z17
+	VPSRLD            $0x01, 576(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     260(R8), Z16, Z10
 	VPDPBUSD.BCST     260(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     260(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     260(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     260(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 2176(DI), Z16
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 2176(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x01, 640(DI), Z17
+	VPSRLD            $0x01, 640(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     264(R8), Z16, Z10
 	VPDPBUSD.BCST     264(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     264(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     264(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     264(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 2240(DI), Z16
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 2240(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x01, 704(DI), Z17
+	VPSRLD            $0x01, 704(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     268(R8), Z16, Z10
 	VPDPBUSD.BCST     268(R8)(R9*1), Z16, Z12
@@ -3704,74 +3724,74 @@ block:
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
-	VPANDD            2304(DI), Z0, Z16
-	VPSRLD            $0x02, 256(DI), Z17
+	VPANDD            2304(BX), Z0, Z16
+	VPSRLD            $0x02, 256(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     288(R8), Z16, Z10
 	VPDPBUSD.BCST     288(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     288(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     288(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     288(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPANDD            2368(DI), Z0, Z16
-	VPSRLD            $0x02, 320(DI), Z17
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPANDD            2368(BX), Z0, Z16
+	VPSRLD            $0x02, 320(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     292(R8), Z16, Z10
 	VPDPBUSD.BCST     292(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     292(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     292(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     292(R8)(R9*4), Z16, Z15
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPANDD            2432(DI), Z0, Z16
-	VPSRLD            $0x02, 384(DI), Z17
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPANDD            2432(BX), Z0, Z16
+	VPSRLD            $0x02, 384(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     296(R8), Z16, Z10
 	VPDPBUSD.BCST     296(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     296(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     296(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     296(R8)(R9*4), Z16, Z15
-	VPANDD            2496(DI), Z0, Z16
-	VPSRLD            $0x02, 448(DI), Z17
+	VPANDD            2496(BX), Z0, Z16
+	VPSRLD            $0x02, 448(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     300(R8), Z16, Z10
 	VPDPBUSD.BCST     300(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     300(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     300(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     300(R8)(R9*4), Z16, Z15
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPANDD            2560(DI), Z0, Z16
-	VPSRLD            $0x02, 512(DI), Z17
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPANDD            2560(BX), Z0, Z16
+	VPSRLD            $0x02, 512(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     304(R8), Z16, Z10
 	VPDPBUSD.BCST     304(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     304(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     304(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     304(R8)(R9*4), Z16, Z15
-	PREFETCHT1        35072(DI)
-	PREFETCHT0        10496(DI)
-	VPANDD            2624(DI), Z0, Z16
-	VPSRLD            $0x02, 576(DI), Z17
+	PREFETCHT1        2304(DI)
+	PREFETCHT0        2304(SI)
+	VPANDD            2624(BX), Z0, Z16
+	VPSRLD            $0x02, 576(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     308(R8), Z16, Z10
 	VPDPBUSD.BCST     308(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     308(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     308(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     308(R8)(R9*4), Z16, Z15
-	VPANDD            2688(DI), Z0, Z16
-	VPSRLD            $0x02, 640(DI), Z17
+	VPANDD            2688(BX), Z0, Z16
+	VPSRLD            $0x02, 640(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     312(R8), Z16, Z10
 	VPDPBUSD.BCST     312(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     312(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     312(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     312(R8)(R9*4), Z16, Z15
-	PREFETCHT1        35136(DI)
-	PREFETCHT0        10560(DI)
-	VPANDD            2752(DI), Z0, Z16
-	VPSRLD            $0x02, 704(DI), Z17
+	PREFETCHT1        2368(DI)
+	PREFETCHT0        2368(SI)
+	VPANDD            2752(BX), Z0, Z16
+	VPSRLD            $0x02, 704(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     316(R8), Z16, Z10
 	VPDPBUSD.BCST     316(R8)(R9*1), Z16, Z12
@@ -3811,84 +3831,84 @@ block:
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
-	PREFETCHT1        35200(DI)
-	PREFETCHT0        10624(DI)
-	VPSRLD            $0x04, 2304(DI), Z16
+	PREFETCHT1        2432(DI)
+	PREFETCHT0        2432(SI)
+	VPSRLD            $0x04, 2304(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x03, 256(DI), Z17
+	VPSRLD            $0x03, 256(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     336(R8), Z16, Z10
 	VPDPBUSD.BCST     336(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     336(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     336(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     336(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 2368(DI), Z16
+	VPSRLD            $0x04, 2368(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x03, 320(DI), Z17
+	VPSRLD            $0x03, 320(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     340(R8), Z16, Z10
 	VPDPBUSD.BCST     340(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     340(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     340(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     340(R8)(R9*4), Z16, Z15
-	PREFETCHT1        35264(DI)
-	PREFETCHT0        10688(DI)
-	VPSRLD            $0x04, 2432(DI), Z16
+	PREFETCHT1        2496(DI)
+	PREFETCHT0        2496(SI)
+	VPSRLD            $0x04, 2432(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x03, 384(DI), Z17
+	VPSRLD            $0x03, 384(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     344(R8), Z16, Z10
 	VPDPBUSD.BCST     344(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     344(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     344(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     344(R8)(R9*4), Z16, Z15
-	PREFETCHT1        35328(DI)
-	PREFETCHT0        10752(DI)
-	VPSRLD            $0x04, 2496(DI), Z16
+	PREFETCHT1        2560(DI)
+	PREFETCHT0        2560(SI)
+	VPSRLD            $0x04, 2496(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x03, 448(DI), Z17
+	VPSRLD            $0x03, 448(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     348(R8), Z16, Z10
 	VPDPBUSD.BCST     348(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     348(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     348(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     348(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 2560(DI), Z16
+	VPSRLD            $0x04, 2560(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x03, 512(DI), Z17
+	VPSRLD            $0x03, 512(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     352(R8), Z16, Z10
 	VPDPBUSD.BCST     352(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     352(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     352(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     352(R8)(R9*4), Z16, Z15
-	PREFETCHT1        35392(DI)
-	PREFETCHT0        10816(DI)
-	VPSRLD            $0x04, 2624(DI), Z16
+	PREFETCHT1        2624(DI)
+	PREFETCHT0        2624(SI)
+	VPSRLD            $0x04, 2624(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x03, 576(DI), Z17
+	VPSRLD            $0x03, 576(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     356(R8), Z16, Z10
 	VPDPBUSD.BCST     356(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     356(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     356(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     356(R8)(R9*4), Z16, Z15
-	PREFETCHT1        35456(DI)
-	PREFETCHT0        10880(DI)
-	VPSRLD            $0x04, 2688(DI), Z16
+	PREFETCHT1        2688(DI)
+	PREFETCHT0        2688(SI)
+	VPSRLD            $0x04, 2688(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x03, 640(DI), Z17
+	VPSRLD            $0x03, 640(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     360(R8), Z16, Z10
 	VPDPBUSD.BCST     360(R8)(R9*1), Z16, Z12
 	VPDPBUSD.BCST     360(R8)(R9*2), Z16, Z13
 	VPDPBUSD.BCST     360(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     360(R8)(R9*4), Z16, Z15
-	PREFETCHT1        35520(DI)
-	PREFETCHT0        10944(DI)
-	VPSRLD            $0x04, 2752(DI), Z16
+	PREFETCHT1        2752(DI)
+	PREFETCHT0        2752(SI)
+	VPSRLD            $0x04, 2752(BX), Z16
 	VPANDD            Z0, Z16, Z16
-	VPSRLD            $0x03, 704(DI), Z17
+	VPSRLD            $0x03, 704(BX), Z17
 	VPTERNLOGD        $0xf8, Z1, Z17, Z16
 	VPDPBUSD.BCST     364(R8), Z16, Z10
 	VPDPBUSD.BCST     364(R8)(R9*1), Z16, Z12
@@ -3922,19 +3942,24 @@ block:
 	VFNMADD231PS.BCST 372(R8)(R10*1), Z7, Z5
 	VFNMADD231PS.BCST 372(R8)(R9*4), Z7, Z6
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000b00, DI
+	ADDQ              $0x00000b00, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R11
 	JNZ               block
-	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
+	MOVQ              64(AX), BX
+	LEAQ              (BX)(BX*2), SI
 	VMOVUPS           Z2, (CX)
-	VMOVUPS           Z3, (CX)(DI*1)
-	VMOVUPS           Z4, (CX)(DI*2)
-	VMOVUPS           Z5, (CX)(R8*1)
-	VMOVUPS           Z6, (CX)(DI*4)
+	VMOVUPS           Z3, (CX)(BX*1)
+	VMOVUPS           Z4, (CX)(BX*2)
+	VMOVUPS           Z5, (CX)(SI*1)
+	VMOVUPS           Z6, (CX)(BX*4)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -3948,12 +3973,12 @@ TEXT ·Gemv_q5_kx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
@@ -3967,9 +3992,9 @@ tile:
 	VPXORD Z7, Z7, Z7
 
 block:
-	VMOVDQU32 64(DI), Z8
-	VMOVDQU32 128(DI), Z9
-	VMOVDQU32 192(DI), Z10
+	VMOVDQU32 64(BX), Z8
+	VMOVDQU32 128(BX), Z9
+	VMOVDQU32 192(BX), Z10
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z8, Z11
@@ -3981,8 +4006,8 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD     $0x02, Z9, Z9
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z9, Z8
-	VCVTPH2PS  (DI), Z9
-	VCVTPH2PS  32(DI), Z10
+	VCVTPH2PS  (BX), Z9
+	VCVTPH2PS  32(BX), Z10
 
 	// sub-block 0, scale 0
 	VPXORD            Z14, Z14, Z14
@@ -3991,8 +4016,8 @@ block:
 	VPXORD            Z17, Z17, Z17
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
-	VPANDD            768(DI), Z0, Z20
-	VPSLLD            $0x04, 256(DI), Z21
+	VPANDD            768(BX), Z0, Z20
+	VPSLLD            $0x04, 256(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     (R8), Z20, Z14
 	VPDPBUSD.BCST     (R8)(R9*1), Z20, Z15
@@ -4000,10 +4025,10 @@ block:
 	VPDPBUSD.BCST     (R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     (R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     (R8)(R11*1), Z20, Z19
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            832(DI), Z0, Z20
-	VPSLLD            $0x04, 320(DI), Z21
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            832(BX), Z0, Z20
+	VPSLLD            $0x04, 320(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     4(R8), Z20, Z14
 	VPDPBUSD.BCST     4(R8)(R9*1), Z20, Z15
@@ -4011,10 +4036,10 @@ block:
 	VPDPBUSD.BCST     4(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     4(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     4(R8)(R11*1), Z20, Z19
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            896(DI), Z0, Z20
-	VPSLLD            $0x04, 384(DI), Z21
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            896(BX), Z0, Z20
+	VPSLLD            $0x04, 384(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     8(R8), Z20, Z14
 	VPDPBUSD.BCST     8(R8)(R9*1), Z20, Z15
@@ -4022,8 +4047,8 @@ block:
 	VPDPBUSD.BCST     8(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     8(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     8(R8)(R11*1), Z20, Z19
-	VPANDD            960(DI), Z0, Z20
-	VPSLLD            $0x04, 448(DI), Z21
+	VPANDD            960(BX), Z0, Z20
+	VPSLLD            $0x04, 448(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     12(R8), Z20, Z14
 	VPDPBUSD.BCST     12(R8)(R9*1), Z20, Z15
@@ -4031,10 +4056,10 @@ block:
 	VPDPBUSD.BCST     12(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     12(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     12(R8)(R11*1), Z20, Z19
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            1024(DI), Z0, Z20
-	VPSLLD            $0x04, 512(DI), Z21
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            1024(BX), Z0, Z20
+	VPSLLD            $0x04, 512(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     16(R8), Z20, Z14
 	VPDPBUSD.BCST     16(R8)(R9*1), Z20, Z15
@@ -4042,10 +4067,10 @@ block:
 	VPDPBUSD.BCST     16(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     16(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     16(R8)(R11*1), Z20, Z19
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            1088(DI), Z0, Z20
-	VPSLLD            $0x04, 576(DI), Z21
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            1088(BX), Z0, Z20
+	VPSLLD            $0x04, 576(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     20(R8), Z20, Z14
 	VPDPBUSD.BCST     20(R8)(R9*1), Z20, Z15
@@ -4053,8 +4078,8 @@ block:
 	VPDPBUSD.BCST     20(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     20(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     20(R8)(R11*1), Z20, Z19
-	VPANDD            1152(DI), Z0, Z20
-	VPSLLD            $0x04, 640(DI), Z21
+	VPANDD            1152(BX), Z0, Z20
+	VPSLLD            $0x04, 640(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     24(R8), Z20, Z14
 	VPDPBUSD.BCST     24(R8)(R9*1), Z20, Z15
@@ -4062,10 +4087,10 @@ block:
 	VPDPBUSD.BCST     24(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     24(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     24(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPANDD            1216(DI), Z0, Z20
-	VPSLLD            $0x04, 704(DI), Z21
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPANDD            1216(BX), Z0, Z20
+	VPSLLD            $0x04, 704(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     28(R8), Z20, Z14
 	VPDPBUSD.BCST     28(R8)(R9*1), Z20, Z15
@@ -4111,11 +4136,11 @@ block:
 	VPXORD            Z17, Z17, Z17
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 768(DI), Z20
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 768(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x03, 256(DI), Z21
+	VPSLLD            $0x03, 256(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     48(R8), Z20, Z14
 	VPDPBUSD.BCST     48(R8)(R9*1), Z20, Z15
@@ -4123,9 +4148,9 @@ block:
 	VPDPBUSD.BCST     48(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     48(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     48(R8)(R11*1), Z20, Z19
-	VPSRLD            $0x04, 832(DI), Z20
+	VPSRLD            $0x04, 832(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x03, 320(DI), Z21
+	VPSLLD            $0x03, 320(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     52(R8), Z20, Z14
 	VPDPBUSD.BCST     52(R8)(R9*1), Z20, Z15
@@ -4133,11 +4158,11 @@ block:
 	VPDPBUSD.BCST     52(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     52(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     52(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 896(DI), Z20
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 896(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x03, 384(DI), Z21
+	VPSLLD            $0x03, 384(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     56(R8), Z20, Z14
 	VPDPBUSD.BCST     56(R8)(R9*1), Z20, Z15
@@ -4145,11 +4170,11 @@ block:
 	VPDPBUSD.BCST     56(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     56(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     56(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 960(DI), Z20
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 960(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x03, 448(DI), Z21
+	VPSLLD            $0x03, 448(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     60(R8), Z20, Z14
 	VPDPBUSD.BCST     60(R8)(R9*1), Z20, Z15
@@ -4157,9 +4182,9 @@ block:
 	VPDPBUSD.BCST     60(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     60(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     60(R8)(R11*1), Z20, Z19
-	VPSRLD            $0x04, 1024(DI), Z20
+	VPSRLD            $0x04, 1024(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x03, 512(DI), Z21
+	VPSLLD            $0x03, 512(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     64(R8), Z20, Z14
 	VPDPBUSD.BCST     64(R8)(R9*1), Z20, Z15
@@ -4167,11 +4192,11 @@ block:
 	VPDPBUSD.BCST     64(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     64(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     64(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 1088(DI), Z20
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 1088(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x03, 576(DI), Z21
+	VPSLLD            $0x03, 576(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     68(R8), Z20, Z14
 	VPDPBUSD.BCST     68(R8)(R9*1), Z20, Z15
@@ -4179,11 +4204,11 @@ block:
 	VPDPBUSD.BCST     68(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     68(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     68(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPSRLD            $0x04, 1152(DI), Z20
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPSRLD            $0x04, 1152(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x03, 640(DI), Z21
+	VPSLLD            $0x03, 640(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     72(R8), Z20, Z14
 	VPDPBUSD.BCST     72(R8)(R9*1), Z20, Z15
@@ -4191,11 +4216,11 @@ block:
 	VPDPBUSD.BCST     72(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     72(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     72(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPSRLD            $0x04, 1216(DI), Z20
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPSRLD            $0x04, 1216(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x03, 704(DI), Z21
+	VPSLLD            $0x03, 704(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     76(R8), Z20, Z14
 	VPDPBUSD.BCST     76(R8)(R9*1), Z20, Z15
@@ -4241,8 +4266,8 @@ block:
 	VPXORD            Z17, Z17, Z17
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
-	VPANDD            1280(DI), Z0, Z20
-	VPSLLD            $0x02, 256(DI), Z21
+	VPANDD            1280(BX), Z0, Z20
+	VPSLLD            $0x02, 256(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     96(R8), Z20, Z14
 	VPDPBUSD.BCST     96(R8)(R9*1), Z20, Z15
@@ -4250,10 +4275,10 @@ block:
 	VPDPBUSD.BCST     96(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     96(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     96(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1344(DI), Z0, Z20
-	VPSLLD            $0x02, 320(DI), Z21
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1344(BX), Z0, Z20
+	VPSLLD            $0x02, 320(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     100(R8), Z20, Z14
 	VPDPBUSD.BCST     100(R8)(R9*1), Z20, Z15
@@ -4261,10 +4286,10 @@ block:
 	VPDPBUSD.BCST     100(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     100(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     100(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1408(DI), Z0, Z20
-	VPSLLD            $0x02, 384(DI), Z21
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1408(BX), Z0, Z20
+	VPSLLD            $0x02, 384(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     104(R8), Z20, Z14
 	VPDPBUSD.BCST     104(R8)(R9*1), Z20, Z15
@@ -4272,8 +4297,8 @@ block:
 	VPDPBUSD.BCST     104(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     104(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     104(R8)(R11*1), Z20, Z19
-	VPANDD            1472(DI), Z0, Z20
-	VPSLLD            $0x02, 448(DI), Z21
+	VPANDD            1472(BX), Z0, Z20
+	VPSLLD            $0x02, 448(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     108(R8), Z20, Z14
 	VPDPBUSD.BCST     108(R8)(R9*1), Z20, Z15
@@ -4281,10 +4306,10 @@ block:
 	VPDPBUSD.BCST     108(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     108(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     108(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPANDD            1536(DI), Z0, Z20
-	VPSLLD            $0x02, 512(DI), Z21
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPANDD            1536(BX), Z0, Z20
+	VPSLLD            $0x02, 512(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     112(R8), Z20, Z14
 	VPDPBUSD.BCST     112(R8)(R9*1), Z20, Z15
@@ -4292,10 +4317,10 @@ block:
 	VPDPBUSD.BCST     112(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     112(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     112(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPANDD            1600(DI), Z0, Z20
-	VPSLLD            $0x02, 576(DI), Z21
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPANDD            1600(BX), Z0, Z20
+	VPSLLD            $0x02, 576(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     116(R8), Z20, Z14
 	VPDPBUSD.BCST     116(R8)(R9*1), Z20, Z15
@@ -4303,8 +4328,8 @@ block:
 	VPDPBUSD.BCST     116(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     116(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     116(R8)(R11*1), Z20, Z19
-	VPANDD            1664(DI), Z0, Z20
-	VPSLLD            $0x02, 640(DI), Z21
+	VPANDD            1664(BX), Z0, Z20
+	VPSLLD            $0x02, 640(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     120(R8), Z20, Z14
 	VPDPBUSD.BCST     120(R8)(R9*1), Z20, Z15
@@ -4312,10 +4337,10 @@ block:
 	VPDPBUSD.BCST     120(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     120(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     120(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPANDD            1728(DI), Z0, Z20
-	VPSLLD            $0x02, 704(DI), Z21
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPANDD            1728(BX), Z0, Z20
+	VPSLLD            $0x02, 704(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     124(R8), Z20, Z14
 	VPDPBUSD.BCST     124(R8)(R9*1), Z20, Z15
@@ -4361,11 +4386,11 @@ block:
 	VPXORD            Z17, Z17, Z17
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1280(DI), Z20
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1280(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x01, 256(DI), Z21
+	VPSLLD            $0x01, 256(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     144(R8), Z20, Z14
 	VPDPBUSD.BCST     144(R8)(R9*1), Z20, Z15
@@ -4373,9 +4398,9 @@ block:
 	VPDPBUSD.BCST     144(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     144(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     144(R8)(R11*1), Z20, Z19
-	VPSRLD            $0x04, 1344(DI), Z20
+	VPSRLD            $0x04, 1344(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x01, 320(DI), Z21
+	VPSLLD            $0x01, 320(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     148(R8), Z20, Z14
 	VPDPBUSD.BCST     148(R8)(R9*1), Z20, Z15
@@ -4383,11 +4408,11 @@ block:
 	VPDPBUSD.BCST     148(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     148(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     148(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1408(DI), Z20
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1408(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x01, 384(DI), Z21
+	VPSLLD            $0x01, 384(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     152(R8), Z20, Z14
 	VPDPBUSD.BCST     152(R8)(R9*1), Z20, Z15
@@ -4395,11 +4420,11 @@ block:
 	VPDPBUSD.BCST     152(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     152(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     152(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPSRLD            $0x04, 1472(DI), Z20
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPSRLD            $0x04, 1472(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x01, 448(DI), Z21
+	VPSLLD            $0x01, 448(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     156(R8), Z20, Z14
 	VPDPBUSD.BCST     156(R8)(R9*1), Z20, Z15
@@ -4407,9 +4432,9 @@ block:
 	VPDPBUSD.BCST     156(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     156(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     156(R8)(R11*1), Z20, Z19
-	VPSRLD            $0x04, 1536(DI), Z20
+	VPSRLD            $0x04, 1536(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x01, 512(DI), Z21
+	VPSLLD            $0x01, 512(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     160(R8), Z20, Z14
 	VPDPBUSD.BCST     160(R8)(R9*1), Z20, Z15
@@ -4417,11 +4442,11 @@ block:
 	VPDPBUSD.BCST     160(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     160(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     160(R8)(R11*1), Z20, Z19
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPSRLD            $0x04, 1600(DI), Z20
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPSRLD            $0x04, 1600(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x01, 576(DI), Z21
+	VPSLLD            $0x01, 576(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     164(R8), Z20, Z14
 	VPDPBUSD.BCST     164(R8)(R9*1), Z20, Z15
@@ -4429,11 +4454,11 @@ block:
 	VPDPBUSD.BCST     164(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     164(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     164(R8)(R11*1), Z20, Z19
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPSRLD            $0x04, 1664(DI), Z20
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPSRLD            $0x04, 1664(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x01, 640(DI), Z21
+	VPSLLD            $0x01, 640(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     168(R8), Z20, Z14
 	VPDPBUSD.BCST     168(R8)(R9*1), Z20, Z15
@@ -4441,11 +4466,11 @@ block:
 	VPDPBUSD.BCST     168(R8)(R10*1), Z20, Z17
 	VPDPBUSD.BCST     168(R8)(R9*4), Z20, Z18
 	VPDPBUSD.BCST     168(R8)(R11*1), Z20, Z19
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPSRLD            $0x04, 1728(DI), Z20
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPSRLD            $0x04, 1728(BX), Z20
 	VPANDD            Z0, Z20, Z20
-	VPSLLD            $0x01, 704(DI), Z21
+	VPSLLD            $0x01, 704(BX), Z21
 	VPTERNLOGD        $0xf8, Z1, Z21, Z20
 	VPDPBUSD.BCST     172(R8), Z20, Z14
 	VPDPBUSD.BCST     172(R8)(R9*1), Z20, Z15
@@ -4491,8 +4516,8 @@ block:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
-	VPANDD            1792(DI), Z0, Z18
-	VMOVDQU32         256(DI), Z19
+	VPANDD            1792(BX), Z0, Z18
+	VMOVDQU32         256(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     192(R8), Z18, Z11
 	VPDPBUSD.BCST     192(R8)(R9*1), Z18, Z13
@@ -4500,10 +4525,10 @@ block:
 	VPDPBUSD.BCST     192(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     192(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     192(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPANDD            1856(DI), Z0, Z18
-	VMOVDQU32         320(DI), Z19
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPANDD            1856(BX), Z0, Z18
+	VMOVDQU32         320(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     196(R8), Z18, Z11
 	VPDPBUSD.BCST     196(R8)(R9*1), Z18, Z13
@@ -4511,10 +4536,10 @@ block:
 	VPDPBUSD.BCST     196(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     196(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     196(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPANDD            1920(DI), Z0, Z18
-	VMOVDQU32         384(DI), Z19
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPANDD            1920(BX), Z0, Z18
+	VMOVDQU32         384(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     200(R8), Z18, Z11
 	VPDPBUSD.BCST     200(R8)(R9*1), Z18, Z13
@@ -4522,8 +4547,8 @@ block:
 	VPDPBUSD.BCST     200(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     200(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     200(R8)(R11*1), Z18, Z17
-	VPANDD            1984(DI), Z0, Z18
-	VMOVDQU32         448(DI), Z19
+	VPANDD            1984(BX), Z0, Z18
+	VMOVDQU32         448(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     204(R8), Z18, Z11
 	VPDPBUSD.BCST     204(R8)(R9*1), Z18, Z13
@@ -4531,10 +4556,10 @@ block:
 	VPDPBUSD.BCST     204(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     204(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     204(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPANDD            2048(DI), Z0, Z18
-	VMOVDQU32         512(DI), Z19
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPANDD            2048(BX), Z0, Z18
+	VMOVDQU32         512(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     208(R8), Z18, Z11
 	VPDPBUSD.BCST     208(R8)(R9*1), Z18, Z13
@@ -4542,10 +4567,10 @@ block:
 	VPDPBUSD.BCST     208(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     208(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     208(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPANDD            2112(DI), Z0, Z18
-	VMOVDQU32         576(DI), Z19
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPANDD            2112(BX), Z0, Z18
+	VMOVDQU32         576(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     212(R8), Z18, Z11
 	VPDPBUSD.BCST     212(R8)(R9*1), Z18, Z13
@@ -4553,8 +4578,8 @@ block:
 	VPDPBUSD.BCST     212(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     212(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     212(R8)(R11*1), Z18, Z17
-	VPANDD            2176(DI), Z0, Z18
-	VMOVDQU32         640(DI), Z19
+	VPANDD            2176(BX), Z0, Z18
+	VMOVDQU32         640(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     216(R8), Z18, Z11
 	VPDPBUSD.BCST     216(R8)(R9*1), Z18, Z13
@@ -4562,10 +4587,10 @@ block:
 	VPDPBUSD.BCST     216(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     216(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     216(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPANDD            2240(DI), Z0, Z18
-	VMOVDQU32         704(DI), Z19
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPANDD            2240(BX), Z0, Z18
+	VMOVDQU32         704(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     220(R8), Z18, Z11
 	VPDPBUSD.BCST     220(R8)(R9*1), Z18, Z13
@@ -4611,11 +4636,11 @@ block:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPSRLD            $0x04, 1792(DI), Z18
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPSRLD            $0x04, 1792(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x01, 256(DI), Z19
+	VPSRLD            $0x01, 256(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     240(R8), Z18, Z11
 	VPDPBUSD.BCST     240(R8)(R9*1), Z18, Z13
@@ -4623,9 +4648,9 @@ block:
 	VPDPBUSD.BCST     240(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     240(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     240(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 1856(DI), Z18
+	VPSRLD            $0x04, 1856(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x01, 320(DI), Z19
+	VPSRLD            $0x01, 320(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     244(R8), Z18, Z11
 	VPDPBUSD.BCST     244(R8)(R9*1), Z18, Z13
@@ -4633,11 +4658,11 @@ block:
 	VPDPBUSD.BCST     244(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     244(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     244(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPSRLD            $0x04, 1920(DI), Z18
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPSRLD            $0x04, 1920(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x01, 384(DI), Z19
+	VPSRLD            $0x01, 384(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     248(R8), Z18, Z11
 	VPDPBUSD.BCST     248(R8)(R9*1), Z18, Z13
@@ -4645,11 +4670,11 @@ block:
 	VPDPBUSD.BCST     248(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     248(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     248(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPSRLD            $0x04, 1984(DI), Z18
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPSRLD            $0x04, 1984(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x01, 448(DI), Z19
+	VPSRLD            $0x01, 448(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     252(R8), Z18, Z11
 	VPDPBUSD.BCST     252(R8)(R9*1), Z18, Z13
@@ -4657,9 +4682,9 @@ block:
 	VPDPBUSD.BCST     252(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     252(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     252(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 2048(DI), Z18
+	VPSRLD            $0x04, 2048(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x01, 512(DI), Z19
+	VPSRLD            $0x01, 512(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     256(R8), Z18, Z11
 	VPDPBUSD.BCST     256(R8)(R9*1), Z18, Z13
@@ -4667,11 +4692,11 @@ block:
 	VPDPBUSD.BCST     256(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     256(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     256(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPSRLD            $0x04, 2112(DI), Z18
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPSRLD            $0x04, 2112(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x01, 576(DI), Z19
+	VPSRLD            $0x01, 576(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     260(R8), Z18, Z11
 	VPDPBUSD.BCST     260(R8)(R9*1), Z18, Z13
@@ -4679,11 +4704,11 @@ block:
 	VPDPBUSD.BCST     260(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     260(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     260(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 2176(DI), Z18
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 2176(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x01, 640(DI), Z19
+	VPSRLD            $0x01, 640(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     264(R8), Z18, Z11
 	VPDPBUSD.BCST     264(R8)(R9*1), Z18, Z13
@@ -4691,11 +4716,11 @@ block:
 	VPDPBUSD.BCST     264(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     264(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     264(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 2240(DI), Z18
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 2240(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x01, 704(DI), Z19
+	VPSRLD            $0x01, 704(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     268(R8), Z18, Z11
 	VPDPBUSD.BCST     268(R8)(R9*1), Z18, Z13
@@ -4741,8 +4766,8 @@ block:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
-	VPANDD            2304(DI), Z0, Z18
-	VPSRLD            $0x02, 256(DI), Z19
+	VPANDD            2304(BX), Z0, Z18
+	VPSRLD            $0x02, 256(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     288(R8), Z18, Z11
 	VPDPBUSD.BCST     288(R8)(R9*1), Z18, Z13
@@ -4750,10 +4775,10 @@ block:
 	VPDPBUSD.BCST     288(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     288(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     288(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPANDD            2368(DI), Z0, Z18
-	VPSRLD            $0x02, 320(DI), Z19
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPANDD            2368(BX), Z0, Z18
+	VPSRLD            $0x02, 320(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     292(R8), Z18, Z11
 	VPDPBUSD.BCST     292(R8)(R9*1), Z18, Z13
@@ -4761,10 +4786,10 @@ block:
 	VPDPBUSD.BCST     292(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     292(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     292(R8)(R11*1), Z18, Z17
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPANDD            2432(DI), Z0, Z18
-	VPSRLD            $0x02, 384(DI), Z19
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPANDD            2432(BX), Z0, Z18
+	VPSRLD            $0x02, 384(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     296(R8), Z18, Z11
 	VPDPBUSD.BCST     296(R8)(R9*1), Z18, Z13
@@ -4772,8 +4797,8 @@ block:
 	VPDPBUSD.BCST     296(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     296(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     296(R8)(R11*1), Z18, Z17
-	VPANDD            2496(DI), Z0, Z18
-	VPSRLD            $0x02, 448(DI), Z19
+	VPANDD            2496(BX), Z0, Z18
+	VPSRLD            $0x02, 448(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     300(R8), Z18, Z11
 	VPDPBUSD.BCST     300(R8)(R9*1), Z18, Z13
@@ -4781,10 +4806,10 @@ block:
 	VPDPBUSD.BCST     300(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     300(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     300(R8)(R11*1), Z18, Z17
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPANDD            2560(DI), Z0, Z18
-	VPSRLD            $0x02, 512(DI), Z19
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPANDD            2560(BX), Z0, Z18
+	VPSRLD            $0x02, 512(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     304(R8), Z18, Z11
 	VPDPBUSD.BCST     304(R8)(R9*1), Z18, Z13
@@ -4792,10 +4817,10 @@ block:
 	VPDPBUSD.BCST     304(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     304(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     304(R8)(R11*1), Z18, Z17
-	PREFETCHT1        35072(DI)
-	PREFETCHT0        10496(DI)
-	VPANDD            2624(DI), Z0, Z18
-	VPSRLD            $0x02, 576(DI), Z19
+	PREFETCHT1        2304(DI)
+	PREFETCHT0        2304(SI)
+	VPANDD            2624(BX), Z0, Z18
+	VPSRLD            $0x02, 576(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     308(R8), Z18, Z11
 	VPDPBUSD.BCST     308(R8)(R9*1), Z18, Z13
@@ -4803,8 +4828,8 @@ block:
 	VPDPBUSD.BCST     308(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     308(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     308(R8)(R11*1), Z18, Z17
-	VPANDD            2688(DI), Z0, Z18
-	VPSRLD            $0x02, 640(DI), Z19
+	VPANDD            2688(BX), Z0, Z18
+	VPSRLD            $0x02, 640(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     312(R8), Z18, Z11
 	VPDPBUSD.BCST     312(R8)(R9*1), Z18, Z13
@@ -4812,10 +4837,10 @@ block:
 	VPDPBUSD.BCST     312(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     312(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     312(R8)(R11*1), Z18, Z17
-	PREFETCHT1        35136(DI)
-	PREFETCHT0        10560(DI)
-	VPANDD            2752(DI), Z0, Z18
-	VPSRLD            $0x02, 704(DI), Z19
+	PREFETCHT1        2368(DI)
+	PREFETCHT0        2368(SI)
+	VPANDD            2752(BX), Z0, Z18
+	VPSRLD            $0x02, 704(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     316(R8), Z18, Z11
 	VPDPBUSD.BCST     316(R8)(R9*1), Z18, Z13
@@ -4861,11 +4886,11 @@ block:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
-	PREFETCHT1        35200(DI)
-	PREFETCHT0        10624(DI)
-	VPSRLD            $0x04, 2304(DI), Z18
+	PREFETCHT1        2432(DI)
+	PREFETCHT0        2432(SI)
+	VPSRLD            $0x04, 2304(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x03, 256(DI), Z19
+	VPSRLD            $0x03, 256(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     336(R8), Z18, Z11
 	VPDPBUSD.BCST     336(R8)(R9*1), Z18, Z13
@@ -4873,9 +4898,9 @@ block:
 	VPDPBUSD.BCST     336(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     336(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     336(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 2368(DI), Z18
+	VPSRLD            $0x04, 2368(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x03, 320(DI), Z19
+	VPSRLD            $0x03, 320(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     340(R8), Z18, Z11
 	VPDPBUSD.BCST     340(R8)(R9*1), Z18, Z13
@@ -4883,11 +4908,11 @@ block:
 	VPDPBUSD.BCST     340(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     340(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     340(R8)(R11*1), Z18, Z17
-	PREFETCHT1        35264(DI)
-	PREFETCHT0        10688(DI)
-	VPSRLD            $0x04, 2432(DI), Z18
+	PREFETCHT1        2496(DI)
+	PREFETCHT0        2496(SI)
+	VPSRLD            $0x04, 2432(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x03, 384(DI), Z19
+	VPSRLD            $0x03, 384(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     344(R8), Z18, Z11
 	VPDPBUSD.BCST     344(R8)(R9*1), Z18, Z13
@@ -4895,11 +4920,11 @@ block:
 	VPDPBUSD.BCST     344(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     344(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     344(R8)(R11*1), Z18, Z17
-	PREFETCHT1        35328(DI)
-	PREFETCHT0        10752(DI)
-	VPSRLD            $0x04, 2496(DI), Z18
+	PREFETCHT1        2560(DI)
+	PREFETCHT0        2560(SI)
+	VPSRLD            $0x04, 2496(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x03, 448(DI), Z19
+	VPSRLD            $0x03, 448(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     348(R8), Z18, Z11
 	VPDPBUSD.BCST     348(R8)(R9*1), Z18, Z13
@@ -4907,9 +4932,9 @@ block:
 	VPDPBUSD.BCST     348(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     348(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     348(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 2560(DI), Z18
+	VPSRLD            $0x04, 2560(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x03, 512(DI), Z19
+	VPSRLD            $0x03, 512(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     352(R8), Z18, Z11
 	VPDPBUSD.BCST     352(R8)(R9*1), Z18, Z13
@@ -4917,11 +4942,11 @@ block:
 	VPDPBUSD.BCST     352(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     352(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     352(R8)(R11*1), Z18, Z17
-	PREFETCHT1        35392(DI)
-	PREFETCHT0        10816(DI)
-	VPSRLD            $0x04, 2624(DI), Z18
+	PREFETCHT1        2624(DI)
+	PREFETCHT0        2624(SI)
+	VPSRLD            $0x04, 2624(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x03, 576(DI), Z19
+	VPSRLD            $0x03, 576(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     356(R8), Z18, Z11
 	VPDPBUSD.BCST     356(R8)(R9*1), Z18, Z13
@@ -4929,11 +4954,11 @@ block:
 	VPDPBUSD.BCST     356(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     356(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     356(R8)(R11*1), Z18, Z17
-	PREFETCHT1        35456(DI)
-	PREFETCHT0        10880(DI)
-	VPSRLD            $0x04, 2688(DI), Z18
+	PREFETCHT1        2688(DI)
+	PREFETCHT0        2688(SI)
+	VPSRLD            $0x04, 2688(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x03, 640(DI), Z19
+	VPSRLD            $0x03, 640(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     360(R8), Z18, Z11
 	VPDPBUSD.BCST     360(R8)(R9*1), Z18, Z13
@@ -4941,11 +4966,11 @@ block:
 	VPDPBUSD.BCST     360(R8)(R10*1), Z18, Z15
 	VPDPBUSD.BCST     360(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     360(R8)(R11*1), Z18, Z17
-	PREFETCHT1        35520(DI)
-	PREFETCHT0        10944(DI)
-	VPSRLD            $0x04, 2752(DI), Z18
+	PREFETCHT1        2752(DI)
+	PREFETCHT0        2752(SI)
+	VPSRLD            $0x04, 2752(BX), Z18
 	VPANDD            Z0, Z18, Z18
-	VPSRLD            $0x03, 704(DI), Z19
+	VPSRLD            $0x03, 704(BX), Z19
 	VPTERNLOGD        $0xf8, Z1, Z19, Z18
 	VPDPBUSD.BCST     364(R8), Z18, Z11
 	VPDPBUSD.BCST     364(R8)(R9*1), Z18, Z13
@@ -4984,21 +5009,26 @@ block:
 	VFNMADD231PS.BCST 372(R8)(R9*4), Z8, Z6
 	VFNMADD231PS.BCST 372(R8)(R11*1), Z8, Z7
 	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000b00, DI
+	ADDQ              $0x00000b00, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R12
 	JNZ               block
-	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
-	LEAQ              (DI)(DI*4), R9
+	MOVQ              64(AX), BX
+	LEAQ              (BX)(BX*2), SI
+	LEAQ              (BX)(BX*4), DI
 	VMOVUPS           Z2, (CX)
-	VMOVUPS           Z3, (CX)(DI*1)
-	VMOVUPS           Z4, (CX)(DI*2)
-	VMOVUPS           Z5, (CX)(R8*1)
-	VMOVUPS           Z6, (CX)(DI*4)
-	VMOVUPS           Z7, (CX)(R9*1)
+	VMOVUPS           Z3, (CX)(BX*1)
+	VMOVUPS           Z4, (CX)(BX*2)
+	VMOVUPS           Z5, (CX)(SI*1)
+	VMOVUPS           Z6, (CX)(BX*4)
+	VMOVUPS           Z7, (CX)(DI*1)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER
@@ -5012,12 +5042,12 @@ TEXT ·Gemv_q5_kx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      24(AX), DX
 	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
 
 tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
+	MOVQ   (AX), BX
+	MOVQ   8(AX), BX
+	MOVQ   128(AX), SI
+	MOVQ   136(AX), DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
@@ -5034,9 +5064,9 @@ tile:
 	VPXORD Z9, Z9, Z9
 
 block:
-	VMOVDQU32 64(DI), Z10
-	VMOVDQU32 128(DI), Z11
-	VMOVDQU32 192(DI), Z12
+	VMOVDQU32 64(BX), Z10
+	VMOVDQU32 128(BX), Z11
+	VMOVDQU32 192(BX), Z12
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
 	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z10, Z13
@@ -5048,8 +5078,8 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD     $0x02, Z11, Z11
 	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z11, Z10
-	VCVTPH2PS  (DI), Z11
-	VCVTPH2PS  32(DI), Z12
+	VCVTPH2PS  (BX), Z11
+	VCVTPH2PS  32(BX), Z12
 
 	// sub-block 0, scale 0
 	VPXORD            Z16, Z16, Z16
@@ -5060,8 +5090,8 @@ block:
 	VPXORD            Z21, Z21, Z21
 	VPXORD            Z22, Z22, Z22
 	VPXORD            Z23, Z23, Z23
-	VPANDD            768(DI), Z0, Z24
-	VPSLLD            $0x04, 256(DI), Z25
+	VPANDD            768(BX), Z0, Z24
+	VPSLLD            $0x04, 256(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     (R8), Z24, Z16
 	VPDPBUSD.BCST     (R8)(R9*1), Z24, Z17
@@ -5071,10 +5101,10 @@ block:
 	VPDPBUSD.BCST     (R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     (R12), Z24, Z22
 	VPDPBUSD.BCST     (R12)(R9*1), Z24, Z23
-	PREFETCHT1        32768(DI)
-	PREFETCHT0        8192(DI)
-	VPANDD            832(DI), Z0, Z24
-	VPSLLD            $0x04, 320(DI), Z25
+	PREFETCHT1        (DI)
+	PREFETCHT0        (SI)
+	VPANDD            832(BX), Z0, Z24
+	VPSLLD            $0x04, 320(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     4(R8), Z24, Z16
 	VPDPBUSD.BCST     4(R8)(R9*1), Z24, Z17
@@ -5084,10 +5114,10 @@ block:
 	VPDPBUSD.BCST     4(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     4(R12), Z24, Z22
 	VPDPBUSD.BCST     4(R12)(R9*1), Z24, Z23
-	PREFETCHT1        32832(DI)
-	PREFETCHT0        8256(DI)
-	VPANDD            896(DI), Z0, Z24
-	VPSLLD            $0x04, 384(DI), Z25
+	PREFETCHT1        64(DI)
+	PREFETCHT0        64(SI)
+	VPANDD            896(BX), Z0, Z24
+	VPSLLD            $0x04, 384(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     8(R8), Z24, Z16
 	VPDPBUSD.BCST     8(R8)(R9*1), Z24, Z17
@@ -5097,8 +5127,8 @@ block:
 	VPDPBUSD.BCST     8(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     8(R12), Z24, Z22
 	VPDPBUSD.BCST     8(R12)(R9*1), Z24, Z23
-	VPANDD            960(DI), Z0, Z24
-	VPSLLD            $0x04, 448(DI), Z25
+	VPANDD            960(BX), Z0, Z24
+	VPSLLD            $0x04, 448(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     12(R8), Z24, Z16
 	VPDPBUSD.BCST     12(R8)(R9*1), Z24, Z17
@@ -5108,10 +5138,10 @@ block:
 	VPDPBUSD.BCST     12(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     12(R12), Z24, Z22
 	VPDPBUSD.BCST     12(R12)(R9*1), Z24, Z23
-	PREFETCHT1        32896(DI)
-	PREFETCHT0        8320(DI)
-	VPANDD            1024(DI), Z0, Z24
-	VPSLLD            $0x04, 512(DI), Z25
+	PREFETCHT1        128(DI)
+	PREFETCHT0        128(SI)
+	VPANDD            1024(BX), Z0, Z24
+	VPSLLD            $0x04, 512(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     16(R8), Z24, Z16
 	VPDPBUSD.BCST     16(R8)(R9*1), Z24, Z17
@@ -5121,10 +5151,10 @@ block:
 	VPDPBUSD.BCST     16(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     16(R12), Z24, Z22
 	VPDPBUSD.BCST     16(R12)(R9*1), Z24, Z23
-	PREFETCHT1        32960(DI)
-	PREFETCHT0        8384(DI)
-	VPANDD            1088(DI), Z0, Z24
-	VPSLLD            $0x04, 576(DI), Z25
+	PREFETCHT1        192(DI)
+	PREFETCHT0        192(SI)
+	VPANDD            1088(BX), Z0, Z24
+	VPSLLD            $0x04, 576(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     20(R8), Z24, Z16
 	VPDPBUSD.BCST     20(R8)(R9*1), Z24, Z17
@@ -5134,8 +5164,8 @@ block:
 	VPDPBUSD.BCST     20(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     20(R12), Z24, Z22
 	VPDPBUSD.BCST     20(R12)(R9*1), Z24, Z23
-	VPANDD            1152(DI), Z0, Z24
-	VPSLLD            $0x04, 640(DI), Z25
+	VPANDD            1152(BX), Z0, Z24
+	VPSLLD            $0x04, 640(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     24(R8), Z24, Z16
 	VPDPBUSD.BCST     24(R8)(R9*1), Z24, Z17
@@ -5145,10 +5175,10 @@ block:
 	VPDPBUSD.BCST     24(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     24(R12), Z24, Z22
 	VPDPBUSD.BCST     24(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33024(DI)
-	PREFETCHT0        8448(DI)
-	VPANDD            1216(DI), Z0, Z24
-	VPSLLD            $0x04, 704(DI), Z25
+	PREFETCHT1        256(DI)
+	PREFETCHT0        256(SI)
+	VPANDD            1216(BX), Z0, Z24
+	VPSLLD            $0x04, 704(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     28(R8), Z24, Z16
 	VPDPBUSD.BCST     28(R8)(R9*1), Z24, Z17
@@ -5206,11 +5236,11 @@ block:
 	VPXORD            Z21, Z21, Z21
 	VPXORD            Z22, Z22, Z22
 	VPXORD            Z23, Z23, Z23
-	PREFETCHT1        33088(DI)
-	PREFETCHT0        8512(DI)
-	VPSRLD            $0x04, 768(DI), Z24
+	PREFETCHT1        320(DI)
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 768(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x03, 256(DI), Z25
+	VPSLLD            $0x03, 256(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     48(R8), Z24, Z16
 	VPDPBUSD.BCST     48(R8)(R9*1), Z24, Z17
@@ -5220,9 +5250,9 @@ block:
 	VPDPBUSD.BCST     48(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     48(R12), Z24, Z22
 	VPDPBUSD.BCST     48(R12)(R9*1), Z24, Z23
-	VPSRLD            $0x04, 832(DI), Z24
+	VPSRLD            $0x04, 832(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x03, 320(DI), Z25
+	VPSLLD            $0x03, 320(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     52(R8), Z24, Z16
 	VPDPBUSD.BCST     52(R8)(R9*1), Z24, Z17
@@ -5232,11 +5262,11 @@ block:
 	VPDPBUSD.BCST     52(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     52(R12), Z24, Z22
 	VPDPBUSD.BCST     52(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33152(DI)
-	PREFETCHT0        8576(DI)
-	VPSRLD            $0x04, 896(DI), Z24
+	PREFETCHT1        384(DI)
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 896(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x03, 384(DI), Z25
+	VPSLLD            $0x03, 384(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     56(R8), Z24, Z16
 	VPDPBUSD.BCST     56(R8)(R9*1), Z24, Z17
@@ -5246,11 +5276,11 @@ block:
 	VPDPBUSD.BCST     56(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     56(R12), Z24, Z22
 	VPDPBUSD.BCST     56(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33216(DI)
-	PREFETCHT0        8640(DI)
-	VPSRLD            $0x04, 960(DI), Z24
+	PREFETCHT1        448(DI)
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 960(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x03, 448(DI), Z25
+	VPSLLD            $0x03, 448(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     60(R8), Z24, Z16
 	VPDPBUSD.BCST     60(R8)(R9*1), Z24, Z17
@@ -5260,9 +5290,9 @@ block:
 	VPDPBUSD.BCST     60(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     60(R12), Z24, Z22
 	VPDPBUSD.BCST     60(R12)(R9*1), Z24, Z23
-	VPSRLD            $0x04, 1024(DI), Z24
+	VPSRLD            $0x04, 1024(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x03, 512(DI), Z25
+	VPSLLD            $0x03, 512(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     64(R8), Z24, Z16
 	VPDPBUSD.BCST     64(R8)(R9*1), Z24, Z17
@@ -5272,11 +5302,11 @@ block:
 	VPDPBUSD.BCST     64(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     64(R12), Z24, Z22
 	VPDPBUSD.BCST     64(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33280(DI)
-	PREFETCHT0        8704(DI)
-	VPSRLD            $0x04, 1088(DI), Z24
+	PREFETCHT1        512(DI)
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 1088(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x03, 576(DI), Z25
+	VPSLLD            $0x03, 576(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     68(R8), Z24, Z16
 	VPDPBUSD.BCST     68(R8)(R9*1), Z24, Z17
@@ -5286,11 +5316,11 @@ block:
 	VPDPBUSD.BCST     68(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     68(R12), Z24, Z22
 	VPDPBUSD.BCST     68(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33344(DI)
-	PREFETCHT0        8768(DI)
-	VPSRLD            $0x04, 1152(DI), Z24
+	PREFETCHT1        576(DI)
+	PREFETCHT0        576(SI)
+	VPSRLD            $0x04, 1152(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x03, 640(DI), Z25
+	VPSLLD            $0x03, 640(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     72(R8), Z24, Z16
 	VPDPBUSD.BCST     72(R8)(R9*1), Z24, Z17
@@ -5300,11 +5330,11 @@ block:
 	VPDPBUSD.BCST     72(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     72(R12), Z24, Z22
 	VPDPBUSD.BCST     72(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33408(DI)
-	PREFETCHT0        8832(DI)
-	VPSRLD            $0x04, 1216(DI), Z24
+	PREFETCHT1        640(DI)
+	PREFETCHT0        640(SI)
+	VPSRLD            $0x04, 1216(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x03, 704(DI), Z25
+	VPSLLD            $0x03, 704(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     76(R8), Z24, Z16
 	VPDPBUSD.BCST     76(R8)(R9*1), Z24, Z17
@@ -5362,8 +5392,8 @@ block:
 	VPXORD            Z21, Z21, Z21
 	VPXORD            Z22, Z22, Z22
 	VPXORD            Z23, Z23, Z23
-	VPANDD            1280(DI), Z0, Z24
-	VPSLLD            $0x02, 256(DI), Z25
+	VPANDD            1280(BX), Z0, Z24
+	VPSLLD            $0x02, 256(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     96(R8), Z24, Z16
 	VPDPBUSD.BCST     96(R8)(R9*1), Z24, Z17
@@ -5373,10 +5403,10 @@ block:
 	VPDPBUSD.BCST     96(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     96(R12), Z24, Z22
 	VPDPBUSD.BCST     96(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33472(DI)
-	PREFETCHT0        8896(DI)
-	VPANDD            1344(DI), Z0, Z24
-	VPSLLD            $0x02, 320(DI), Z25
+	PREFETCHT1        704(DI)
+	PREFETCHT0        704(SI)
+	VPANDD            1344(BX), Z0, Z24
+	VPSLLD            $0x02, 320(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     100(R8), Z24, Z16
 	VPDPBUSD.BCST     100(R8)(R9*1), Z24, Z17
@@ -5386,10 +5416,10 @@ block:
 	VPDPBUSD.BCST     100(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     100(R12), Z24, Z22
 	VPDPBUSD.BCST     100(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33536(DI)
-	PREFETCHT0        8960(DI)
-	VPANDD            1408(DI), Z0, Z24
-	VPSLLD            $0x02, 384(DI), Z25
+	PREFETCHT1        768(DI)
+	PREFETCHT0        768(SI)
+	VPANDD            1408(BX), Z0, Z24
+	VPSLLD            $0x02, 384(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     104(R8), Z24, Z16
 	VPDPBUSD.BCST     104(R8)(R9*1), Z24, Z17
@@ -5399,8 +5429,8 @@ block:
 	VPDPBUSD.BCST     104(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     104(R12), Z24, Z22
 	VPDPBUSD.BCST     104(R12)(R9*1), Z24, Z23
-	VPANDD            1472(DI), Z0, Z24
-	VPSLLD            $0x02, 448(DI), Z25
+	VPANDD            1472(BX), Z0, Z24
+	VPSLLD            $0x02, 448(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     108(R8), Z24, Z16
 	VPDPBUSD.BCST     108(R8)(R9*1), Z24, Z17
@@ -5410,10 +5440,10 @@ block:
 	VPDPBUSD.BCST     108(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     108(R12), Z24, Z22
 	VPDPBUSD.BCST     108(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33600(DI)
-	PREFETCHT0        9024(DI)
-	VPANDD            1536(DI), Z0, Z24
-	VPSLLD            $0x02, 512(DI), Z25
+	PREFETCHT1        832(DI)
+	PREFETCHT0        832(SI)
+	VPANDD            1536(BX), Z0, Z24
+	VPSLLD            $0x02, 512(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     112(R8), Z24, Z16
 	VPDPBUSD.BCST     112(R8)(R9*1), Z24, Z17
@@ -5423,10 +5453,10 @@ block:
 	VPDPBUSD.BCST     112(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     112(R12), Z24, Z22
 	VPDPBUSD.BCST     112(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33664(DI)
-	PREFETCHT0        9088(DI)
-	VPANDD            1600(DI), Z0, Z24
-	VPSLLD            $0x02, 576(DI), Z25
+	PREFETCHT1        896(DI)
+	PREFETCHT0        896(SI)
+	VPANDD            1600(BX), Z0, Z24
+	VPSLLD            $0x02, 576(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     116(R8), Z24, Z16
 	VPDPBUSD.BCST     116(R8)(R9*1), Z24, Z17
@@ -5436,8 +5466,8 @@ block:
 	VPDPBUSD.BCST     116(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     116(R12), Z24, Z22
 	VPDPBUSD.BCST     116(R12)(R9*1), Z24, Z23
-	VPANDD            1664(DI), Z0, Z24
-	VPSLLD            $0x02, 640(DI), Z25
+	VPANDD            1664(BX), Z0, Z24
+	VPSLLD            $0x02, 640(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     120(R8), Z24, Z16
 	VPDPBUSD.BCST     120(R8)(R9*1), Z24, Z17
@@ -5447,10 +5477,10 @@ block:
 	VPDPBUSD.BCST     120(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     120(R12), Z24, Z22
 	VPDPBUSD.BCST     120(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33728(DI)
-	PREFETCHT0        9152(DI)
-	VPANDD            1728(DI), Z0, Z24
-	VPSLLD            $0x02, 704(DI), Z25
+	PREFETCHT1        960(DI)
+	PREFETCHT0        960(SI)
+	VPANDD            1728(BX), Z0, Z24
+	VPSLLD            $0x02, 704(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     124(R8), Z24, Z16
 	VPDPBUSD.BCST     124(R8)(R9*1), Z24, Z17
@@ -5508,11 +5538,11 @@ block:
 	VPXORD            Z21, Z21, Z21
 	VPXORD            Z22, Z22, Z22
 	VPXORD            Z23, Z23, Z23
-	PREFETCHT1        33792(DI)
-	PREFETCHT0        9216(DI)
-	VPSRLD            $0x04, 1280(DI), Z24
+	PREFETCHT1        1024(DI)
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1280(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x01, 256(DI), Z25
+	VPSLLD            $0x01, 256(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     144(R8), Z24, Z16
 	VPDPBUSD.BCST     144(R8)(R9*1), Z24, Z17
@@ -5522,9 +5552,9 @@ block:
 	VPDPBUSD.BCST     144(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     144(R12), Z24, Z22
 	VPDPBUSD.BCST     144(R12)(R9*1), Z24, Z23
-	VPSRLD            $0x04, 1344(DI), Z24
+	VPSRLD            $0x04, 1344(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x01, 320(DI), Z25
+	VPSLLD            $0x01, 320(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     148(R8), Z24, Z16
 	VPDPBUSD.BCST     148(R8)(R9*1), Z24, Z17
@@ -5534,11 +5564,11 @@ block:
 	VPDPBUSD.BCST     148(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     148(R12), Z24, Z22
 	VPDPBUSD.BCST     148(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33856(DI)
-	PREFETCHT0        9280(DI)
-	VPSRLD            $0x04, 1408(DI), Z24
+	PREFETCHT1        1088(DI)
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1408(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x01, 384(DI), Z25
+	VPSLLD            $0x01, 384(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     152(R8), Z24, Z16
 	VPDPBUSD.BCST     152(R8)(R9*1), Z24, Z17
@@ -5548,11 +5578,11 @@ block:
 	VPDPBUSD.BCST     152(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     152(R12), Z24, Z22
 	VPDPBUSD.BCST     152(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33920(DI)
-	PREFETCHT0        9344(DI)
-	VPSRLD            $0x04, 1472(DI), Z24
+	PREFETCHT1        1152(DI)
+	PREFETCHT0        1152(SI)
+	VPSRLD            $0x04, 1472(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x01, 448(DI), Z25
+	VPSLLD            $0x01, 448(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     156(R8), Z24, Z16
 	VPDPBUSD.BCST     156(R8)(R9*1), Z24, Z17
@@ -5562,9 +5592,9 @@ block:
 	VPDPBUSD.BCST     156(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     156(R12), Z24, Z22
 	VPDPBUSD.BCST     156(R12)(R9*1), Z24, Z23
-	VPSRLD            $0x04, 1536(DI), Z24
+	VPSRLD            $0x04, 1536(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x01, 512(DI), Z25
+	VPSLLD            $0x01, 512(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     160(R8), Z24, Z16
 	VPDPBUSD.BCST     160(R8)(R9*1), Z24, Z17
@@ -5574,11 +5604,11 @@ block:
 	VPDPBUSD.BCST     160(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     160(R12), Z24, Z22
 	VPDPBUSD.BCST     160(R12)(R9*1), Z24, Z23
-	PREFETCHT1        33984(DI)
-	PREFETCHT0        9408(DI)
-	VPSRLD            $0x04, 1600(DI), Z24
+	PREFETCHT1        1216(DI)
+	PREFETCHT0        1216(SI)
+	VPSRLD            $0x04, 1600(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x01, 576(DI), Z25
+	VPSLLD            $0x01, 576(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     164(R8), Z24, Z16
 	VPDPBUSD.BCST     164(R8)(R9*1), Z24, Z17
@@ -5588,11 +5618,11 @@ block:
 	VPDPBUSD.BCST     164(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     164(R12), Z24, Z22
 	VPDPBUSD.BCST     164(R12)(R9*1), Z24, Z23
-	PREFETCHT1        34048(DI)
-	PREFETCHT0        9472(DI)
-	VPSRLD            $0x04, 1664(DI), Z24
+	PREFETCHT1        1280(DI)
+	PREFETCHT0        1280(SI)
+	VPSRLD            $0x04, 1664(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x01, 640(DI), Z25
+	VPSLLD            $0x01, 640(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     168(R8), Z24, Z16
 	VPDPBUSD.BCST     168(R8)(R9*1), Z24, Z17
@@ -5602,11 +5632,11 @@ block:
 	VPDPBUSD.BCST     168(R8)(R11*1), Z24, Z21
 	VPDPBUSD.BCST     168(R12), Z24, Z22
 	VPDPBUSD.BCST     168(R12)(R9*1), Z24, Z23
-	PREFETCHT1        34112(DI)
-	PREFETCHT0        9536(DI)
-	VPSRLD            $0x04, 1728(DI), Z24
+	PREFETCHT1        1344(DI)
+	PREFETCHT0        1344(SI)
+	VPSRLD            $0x04, 1728(BX), Z24
 	VPANDD            Z0, Z24, Z24
-	VPSLLD            $0x01, 704(DI), Z25
+	VPSLLD            $0x01, 704(BX), Z25
 	VPTERNLOGD        $0xf8, Z1, Z25, Z24
 	VPDPBUSD.BCST     172(R8), Z24, Z16
 	VPDPBUSD.BCST     172(R8)(R9*1), Z24, Z17
@@ -5664,8 +5694,8 @@ block:
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
-	VPANDD            1792(DI), Z0, Z22
-	VMOVDQU32         256(DI), Z23
+	VPANDD            1792(BX), Z0, Z22
+	VMOVDQU32         256(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     192(R8), Z22, Z13
 	VPDPBUSD.BCST     192(R8)(R9*1), Z22, Z15
@@ -5675,10 +5705,10 @@ block:
 	VPDPBUSD.BCST     192(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     192(R12), Z22, Z20
 	VPDPBUSD.BCST     192(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34176(DI)
-	PREFETCHT0        9600(DI)
-	VPANDD            1856(DI), Z0, Z22
-	VMOVDQU32         320(DI), Z23
+	PREFETCHT1        1408(DI)
+	PREFETCHT0        1408(SI)
+	VPANDD            1856(BX), Z0, Z22
+	VMOVDQU32         320(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     196(R8), Z22, Z13
 	VPDPBUSD.BCST     196(R8)(R9*1), Z22, Z15
@@ -5688,10 +5718,10 @@ block:
 	VPDPBUSD.BCST     196(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     196(R12), Z22, Z20
 	VPDPBUSD.BCST     196(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34240(DI)
-	PREFETCHT0        9664(DI)
-	VPANDD            1920(DI), Z0, Z22
-	VMOVDQU32         384(DI), Z23
+	PREFETCHT1        1472(DI)
+	PREFETCHT0        1472(SI)
+	VPANDD            1920(BX), Z0, Z22
+	VMOVDQU32         384(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     200(R8), Z22, Z13
 	VPDPBUSD.BCST     200(R8)(R9*1), Z22, Z15
@@ -5701,8 +5731,8 @@ block:
 	VPDPBUSD.BCST     200(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     200(R12), Z22, Z20
 	VPDPBUSD.BCST     200(R12)(R9*1), Z22, Z21
-	VPANDD            1984(DI), Z0, Z22
-	VMOVDQU32         448(DI), Z23
+	VPANDD            1984(BX), Z0, Z22
+	VMOVDQU32         448(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     204(R8), Z22, Z13
 	VPDPBUSD.BCST     204(R8)(R9*1), Z22, Z15
@@ -5712,10 +5742,10 @@ block:
 	VPDPBUSD.BCST     204(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     204(R12), Z22, Z20
 	VPDPBUSD.BCST     204(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34304(DI)
-	PREFETCHT0        9728(DI)
-	VPANDD            2048(DI), Z0, Z22
-	VMOVDQU32         512(DI), Z23
+	PREFETCHT1        1536(DI)
+	PREFETCHT0        1536(SI)
+	VPANDD            2048(BX), Z0, Z22
+	VMOVDQU32         512(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     208(R8), Z22, Z13
 	VPDPBUSD.BCST     208(R8)(R9*1), Z22, Z15
@@ -5725,10 +5755,10 @@ block:
 	VPDPBUSD.BCST     208(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     208(R12), Z22, Z20
 	VPDPBUSD.BCST     208(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34368(DI)
-	PREFETCHT0        9792(DI)
-	VPANDD            2112(DI), Z0, Z22
-	VMOVDQU32         576(DI), Z23
+	PREFETCHT1        1600(DI)
+	PREFETCHT0        1600(SI)
+	VPANDD            2112(BX), Z0, Z22
+	VMOVDQU32         576(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     212(R8), Z22, Z13
 	VPDPBUSD.BCST     212(R8)(R9*1), Z22, Z15
@@ -5738,8 +5768,8 @@ block:
 	VPDPBUSD.BCST     212(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     212(R12), Z22, Z20
 	VPDPBUSD.BCST     212(R12)(R9*1), Z22, Z21
-	VPANDD            2176(DI), Z0, Z22
-	VMOVDQU32         640(DI), Z23
+	VPANDD            2176(BX), Z0, Z22
+	VMOVDQU32         640(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     216(R8), Z22, Z13
 	VPDPBUSD.BCST     216(R8)(R9*1), Z22, Z15
@@ -5749,10 +5779,10 @@ block:
 	VPDPBUSD.BCST     216(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     216(R12), Z22, Z20
 	VPDPBUSD.BCST     216(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34432(DI)
-	PREFETCHT0        9856(DI)
-	VPANDD            2240(DI), Z0, Z22
-	VMOVDQU32         704(DI), Z23
+	PREFETCHT1        1664(DI)
+	PREFETCHT0        1664(SI)
+	VPANDD            2240(BX), Z0, Z22
+	VMOVDQU32         704(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     220(R8), Z22, Z13
 	VPDPBUSD.BCST     220(R8)(R9*1), Z22, Z15
@@ -5810,11 +5840,11 @@ block:
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
-	PREFETCHT1        34496(DI)
-	PREFETCHT0        9920(DI)
-	VPSRLD            $0x04, 1792(DI), Z22
+	PREFETCHT1        1728(DI)
+	PREFETCHT0        1728(SI)
+	VPSRLD            $0x04, 1792(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x01, 256(DI), Z23
+	VPSRLD            $0x01, 256(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     240(R8), Z22, Z13
 	VPDPBUSD.BCST     240(R8)(R9*1), Z22, Z15
@@ -5824,9 +5854,9 @@ block:
 	VPDPBUSD.BCST     240(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     240(R12), Z22, Z20
 	VPDPBUSD.BCST     240(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 1856(DI), Z22
+	VPSRLD            $0x04, 1856(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x01, 320(DI), Z23
+	VPSRLD            $0x01, 320(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     244(R8), Z22, Z13
 	VPDPBUSD.BCST     244(R8)(R9*1), Z22, Z15
@@ -5836,11 +5866,11 @@ block:
 	VPDPBUSD.BCST     244(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     244(R12), Z22, Z20
 	VPDPBUSD.BCST     244(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34560(DI)
-	PREFETCHT0        9984(DI)
-	VPSRLD            $0x04, 1920(DI), Z22
+	PREFETCHT1        1792(DI)
+	PREFETCHT0        1792(SI)
+	VPSRLD            $0x04, 1920(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x01, 384(DI), Z23
+	VPSRLD            $0x01, 384(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     248(R8), Z22, Z13
 	VPDPBUSD.BCST     248(R8)(R9*1), Z22, Z15
@@ -5850,11 +5880,11 @@ block:
 	VPDPBUSD.BCST     248(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     248(R12), Z22, Z20
 	VPDPBUSD.BCST     248(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34624(DI)
-	PREFETCHT0        10048(DI)
-	VPSRLD            $0x04, 1984(DI), Z22
+	PREFETCHT1        1856(DI)
+	PREFETCHT0        1856(SI)
+	VPSRLD            $0x04, 1984(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x01, 448(DI), Z23
+	VPSRLD            $0x01, 448(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     252(R8), Z22, Z13
 	VPDPBUSD.BCST     252(R8)(R9*1), Z22, Z15
@@ -5864,9 +5894,9 @@ block:
 	VPDPBUSD.BCST     252(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     252(R12), Z22, Z20
 	VPDPBUSD.BCST     252(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 2048(DI), Z22
+	VPSRLD            $0x04, 2048(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x01, 512(DI), Z23
+	VPSRLD            $0x01, 512(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     256(R8), Z22, Z13
 	VPDPBUSD.BCST     256(R8)(R9*1), Z22, Z15
@@ -5876,11 +5906,11 @@ block:
 	VPDPBUSD.BCST     256(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     256(R12), Z22, Z20
 	VPDPBUSD.BCST     256(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34688(DI)
-	PREFETCHT0        10112(DI)
-	VPSRLD            $0x04, 2112(DI), Z22
+	PREFETCHT1        1920(DI)
+	PREFETCHT0        1920(SI)
+	VPSRLD            $0x04, 2112(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x01, 576(DI), Z23
+	VPSRLD            $0x01, 576(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     260(R8), Z22, Z13
 	VPDPBUSD.BCST     260(R8)(R9*1), Z22, Z15
@@ -5890,11 +5920,11 @@ block:
 	VPDPBUSD.BCST     260(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     260(R12), Z22, Z20
 	VPDPBUSD.BCST     260(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34752(DI)
-	PREFETCHT0        10176(DI)
-	VPSRLD            $0x04, 2176(DI), Z22
+	PREFETCHT1        1984(DI)
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 2176(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x01, 640(DI), Z23
+	VPSRLD            $0x01, 640(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     264(R8), Z22, Z13
 	VPDPBUSD.BCST     264(R8)(R9*1), Z22, Z15
@@ -5904,11 +5934,11 @@ block:
 	VPDPBUSD.BCST     264(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     264(R12), Z22, Z20
 	VPDPBUSD.BCST     264(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34816(DI)
-	PREFETCHT0        10240(DI)
-	VPSRLD            $0x04, 2240(DI), Z22
+	PREFETCHT1        2048(DI)
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 2240(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x01, 704(DI), Z23
+	VPSRLD            $0x01, 704(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     268(R8), Z22, Z13
 	VPDPBUSD.BCST     268(R8)(R9*1), Z22, Z15
@@ -5966,8 +5996,8 @@ block:
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
-	VPANDD            2304(DI), Z0, Z22
-	VPSRLD            $0x02, 256(DI), Z23
+	VPANDD            2304(BX), Z0, Z22
+	VPSRLD            $0x02, 256(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     288(R8), Z22, Z13
 	VPDPBUSD.BCST     288(R8)(R9*1), Z22, Z15
@@ -5977,10 +6007,10 @@ block:
 	VPDPBUSD.BCST     288(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     288(R12), Z22, Z20
 	VPDPBUSD.BCST     288(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34880(DI)
-	PREFETCHT0        10304(DI)
-	VPANDD            2368(DI), Z0, Z22
-	VPSRLD            $0x02, 320(DI), Z23
+	PREFETCHT1        2112(DI)
+	PREFETCHT0        2112(SI)
+	VPANDD            2368(BX), Z0, Z22
+	VPSRLD            $0x02, 320(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     292(R8), Z22, Z13
 	VPDPBUSD.BCST     292(R8)(R9*1), Z22, Z15
@@ -5990,10 +6020,10 @@ block:
 	VPDPBUSD.BCST     292(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     292(R12), Z22, Z20
 	VPDPBUSD.BCST     292(R12)(R9*1), Z22, Z21
-	PREFETCHT1        34944(DI)
-	PREFETCHT0        10368(DI)
-	VPANDD            2432(DI), Z0, Z22
-	VPSRLD            $0x02, 384(DI), Z23
+	PREFETCHT1        2176(DI)
+	PREFETCHT0        2176(SI)
+	VPANDD            2432(BX), Z0, Z22
+	VPSRLD            $0x02, 384(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     296(R8), Z22, Z13
 	VPDPBUSD.BCST     296(R8)(R9*1), Z22, Z15
@@ -6003,8 +6033,8 @@ block:
 	VPDPBUSD.BCST     296(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     296(R12), Z22, Z20
 	VPDPBUSD.BCST     296(R12)(R9*1), Z22, Z21
-	VPANDD            2496(DI), Z0, Z22
-	VPSRLD            $0x02, 448(DI), Z23
+	VPANDD            2496(BX), Z0, Z22
+	VPSRLD            $0x02, 448(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     300(R8), Z22, Z13
 	VPDPBUSD.BCST     300(R8)(R9*1), Z22, Z15
@@ -6014,10 +6044,10 @@ block:
 	VPDPBUSD.BCST     300(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     300(R12), Z22, Z20
 	VPDPBUSD.BCST     300(R12)(R9*1), Z22, Z21
-	PREFETCHT1        35008(DI)
-	PREFETCHT0        10432(DI)
-	VPANDD            2560(DI), Z0, Z22
-	VPSRLD            $0x02, 512(DI), Z23
+	PREFETCHT1        2240(DI)
+	PREFETCHT0        2240(SI)
+	VPANDD            2560(BX), Z0, Z22
+	VPSRLD            $0x02, 512(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     304(R8), Z22, Z13
 	VPDPBUSD.BCST     304(R8)(R9*1), Z22, Z15
@@ -6027,10 +6057,10 @@ block:
 	VPDPBUSD.BCST     304(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     304(R12), Z22, Z20
 	VPDPBUSD.BCST     304(R12)(R9*1), Z22, Z21
-	PREFETCHT1        35072(DI)
-	PREFETCHT0        10496(DI)
-	VPANDD            2624(DI), Z0, Z22
-	VPSRLD            $0x02, 576(DI), Z23
+	PREFETCHT1        2304(DI)
+	PREFETCHT0        2304(SI)
+	VPANDD            2624(BX), Z0, Z22
+	VPSRLD            $0x02, 576(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     308(R8), Z22, Z13
 	VPDPBUSD.BCST     308(R8)(R9*1), Z22, Z15
@@ -6040,8 +6070,8 @@ block:
 	VPDPBUSD.BCST     308(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     308(R12), Z22, Z20
 	VPDPBUSD.BCST     308(R12)(R9*1), Z22, Z21
-	VPANDD            2688(DI), Z0, Z22
-	VPSRLD            $0x02, 640(DI), Z23
+	VPANDD            2688(BX), Z0, Z22
+	VPSRLD            $0x02, 640(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     312(R8), Z22, Z13
 	VPDPBUSD.BCST     312(R8)(R9*1), Z22, Z15
@@ -6051,10 +6081,10 @@ block:
 	VPDPBUSD.BCST     312(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     312(R12), Z22, Z20
 	VPDPBUSD.BCST     312(R12)(R9*1), Z22, Z21
-	PREFETCHT1        35136(DI)
-	PREFETCHT0        10560(DI)
-	VPANDD            2752(DI), Z0, Z22
-	VPSRLD            $0x02, 704(DI), Z23
+	PREFETCHT1        2368(DI)
+	PREFETCHT0        2368(SI)
+	VPANDD            2752(BX), Z0, Z22
+	VPSRLD            $0x02, 704(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     316(R8), Z22, Z13
 	VPDPBUSD.BCST     316(R8)(R9*1), Z22, Z15
@@ -6112,11 +6142,11 @@ block:
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
-	PREFETCHT1        35200(DI)
-	PREFETCHT0        10624(DI)
-	VPSRLD            $0x04, 2304(DI), Z22
+	PREFETCHT1        2432(DI)
+	PREFETCHT0        2432(SI)
+	VPSRLD            $0x04, 2304(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x03, 256(DI), Z23
+	VPSRLD            $0x03, 256(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     336(R8), Z22, Z13
 	VPDPBUSD.BCST     336(R8)(R9*1), Z22, Z15
@@ -6126,9 +6156,9 @@ block:
 	VPDPBUSD.BCST     336(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     336(R12), Z22, Z20
 	VPDPBUSD.BCST     336(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 2368(DI), Z22
+	VPSRLD            $0x04, 2368(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x03, 320(DI), Z23
+	VPSRLD            $0x03, 320(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     340(R8), Z22, Z13
 	VPDPBUSD.BCST     340(R8)(R9*1), Z22, Z15
@@ -6138,11 +6168,11 @@ block:
 	VPDPBUSD.BCST     340(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     340(R12), Z22, Z20
 	VPDPBUSD.BCST     340(R12)(R9*1), Z22, Z21
-	PREFETCHT1        35264(DI)
-	PREFETCHT0        10688(DI)
-	VPSRLD            $0x04, 2432(DI), Z22
+	PREFETCHT1        2496(DI)
+	PREFETCHT0        2496(SI)
+	VPSRLD            $0x04, 2432(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x03, 384(DI), Z23
+	VPSRLD            $0x03, 384(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     344(R8), Z22, Z13
 	VPDPBUSD.BCST     344(R8)(R9*1), Z22, Z15
@@ -6152,11 +6182,11 @@ block:
 	VPDPBUSD.BCST     344(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     344(R12), Z22, Z20
 	VPDPBUSD.BCST     344(R12)(R9*1), Z22, Z21
-	PREFETCHT1        35328(DI)
-	PREFETCHT0        10752(DI)
-	VPSRLD            $0x04, 2496(DI), Z22
+	PREFETCHT1        2560(DI)
+	PREFETCHT0        2560(SI)
+	VPSRLD            $0x04, 2496(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x03, 448(DI), Z23
+	VPSRLD            $0x03, 448(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     348(R8), Z22, Z13
 	VPDPBUSD.BCST     348(R8)(R9*1), Z22, Z15
@@ -6166,9 +6196,9 @@ block:
 	VPDPBUSD.BCST     348(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     348(R12), Z22, Z20
 	VPDPBUSD.BCST     348(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 2560(DI), Z22
+	VPSRLD            $0x04, 2560(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x03, 512(DI), Z23
+	VPSRLD            $0x03, 512(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     352(R8), Z22, Z13
 	VPDPBUSD.BCST     352(R8)(R9*1), Z22, Z15
@@ -6178,11 +6208,11 @@ block:
 	VPDPBUSD.BCST     352(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     352(R12), Z22, Z20
 	VPDPBUSD.BCST     352(R12)(R9*1), Z22, Z21
-	PREFETCHT1        35392(DI)
-	PREFETCHT0        10816(DI)
-	VPSRLD            $0x04, 2624(DI), Z22
+	PREFETCHT1        2624(DI)
+	PREFETCHT0        2624(SI)
+	VPSRLD            $0x04, 2624(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x03, 576(DI), Z23
+	VPSRLD            $0x03, 576(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     356(R8), Z22, Z13
 	VPDPBUSD.BCST     356(R8)(R9*1), Z22, Z15
@@ -6192,11 +6222,11 @@ block:
 	VPDPBUSD.BCST     356(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     356(R12), Z22, Z20
 	VPDPBUSD.BCST     356(R12)(R9*1), Z22, Z21
-	PREFETCHT1        35456(DI)
-	PREFETCHT0        10880(DI)
-	VPSRLD            $0x04, 2688(DI), Z22
+	PREFETCHT1        2688(DI)
+	PREFETCHT0        2688(SI)
+	VPSRLD            $0x04, 2688(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x03, 640(DI), Z23
+	VPSRLD            $0x03, 640(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     360(R8), Z22, Z13
 	VPDPBUSD.BCST     360(R8)(R9*1), Z22, Z15
@@ -6206,11 +6236,11 @@ block:
 	VPDPBUSD.BCST     360(R8)(R11*1), Z22, Z19
 	VPDPBUSD.BCST     360(R12), Z22, Z20
 	VPDPBUSD.BCST     360(R12)(R9*1), Z22, Z21
-	PREFETCHT1        35520(DI)
-	PREFETCHT0        10944(DI)
-	VPSRLD            $0x04, 2752(DI), Z22
+	PREFETCHT1        2752(DI)
+	PREFETCHT0        2752(SI)
+	VPSRLD            $0x04, 2752(BX), Z22
 	VPANDD            Z0, Z22, Z22
-	VPSRLD            $0x03, 704(DI), Z23
+	VPSRLD            $0x03, 704(BX), Z23
 	VPTERNLOGD        $0xf8, Z1, Z23, Z22
 	VPDPBUSD.BCST     364(R8), Z22, Z13
 	VPDPBUSD.BCST     364(R8)(R9*1), Z22, Z15
@@ -6260,24 +6290,29 @@ block:
 	VFNMADD231PS.BCST 372(R12)(R9*1), Z10, Z9
 	ADDQ              $0x00000180, R8
 	ADDQ              $0x00000180, R12
-	ADDQ              $0x00000b00, DI
+	ADDQ              $0x00000b00, BX
+	ADDQ              144(AX), SI
+	ADDQ              144(AX), DI
 	DECQ              R13
 	JNZ               block
-	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
-	LEAQ              (DI)(DI*4), R9
-	LEAQ              (CX)(R8*2), R10
+	MOVQ              64(AX), BX
+	LEAQ              (BX)(BX*2), SI
+	LEAQ              (BX)(BX*4), DI
+	LEAQ              (CX)(SI*2), R8
 	VMOVUPS           Z2, (CX)
-	VMOVUPS           Z3, (CX)(DI*1)
-	VMOVUPS           Z4, (CX)(DI*2)
-	VMOVUPS           Z5, (CX)(R8*1)
-	VMOVUPS           Z6, (CX)(DI*4)
-	VMOVUPS           Z7, (CX)(R9*1)
-	VMOVUPS           Z8, (R10)
-	VMOVUPS           Z9, (R10)(DI*1)
+	VMOVUPS           Z3, (CX)(BX*1)
+	VMOVUPS           Z4, (CX)(BX*2)
+	VMOVUPS           Z5, (CX)(SI*1)
+	VMOVUPS           Z6, (CX)(BX*4)
+	VMOVUPS           Z7, (CX)(DI*1)
+	VMOVUPS           Z8, (R8)
+	VMOVUPS           Z9, (R8)(BX*1)
 	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
+	MOVQ              16(AX), BX
+	ADDQ              BX, (AX)
+	ADDQ              BX, 8(AX)
+	ADDQ              BX, 128(AX)
+	ADDQ              BX, 136(AX)
 	DECQ              DX
 	JNZ               tile
 	VZEROUPPER

@@ -11,12 +11,12 @@ TEXT ·Gemv_q6_kx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    56(AX), CX
 	MOVQ    24(AX), DX
 	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -24,36 +24,36 @@ tile:
 	VPXOR Y2, Y2, Y2
 
 block:
-	VCVTPH2PS (DI), Y3
-	VCVTPH2PS 16(DI), Y4
+	VCVTPH2PS (BX), Y3
+	VCVTPH2PS 16(BX), Y4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 44(R9), Y5
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 44(R9), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VPAND        1280(R8), Y0, Y7
-	VMOVDQU      256(R8), Y8
+	VPAND        1280(SI), Y0, Y7
+	VMOVDQU      256(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        1312(R8), Y0, Y8
-	VMOVDQU      288(R8), Y9
+	VPAND        1312(SI), Y0, Y8
+	VMOVDQU      288(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD (R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VPAND        1344(R8), Y0, Y9
-	VMOVDQU      320(R8), Y10
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VPAND        1344(SI), Y0, Y9
+	VMOVDQU      320(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        1376(R8), Y0, Y10
-	VMOVDQU      352(R8), Y11
+	VPAND        1376(SI), Y0, Y10
+	VMOVDQU      352(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -66,30 +66,30 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VPAND        1408(R8), Y0, Y7
-	VMOVDQU      384(R8), Y8
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VPAND        1408(SI), Y0, Y7
+	VMOVDQU      384(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        1440(R8), Y0, Y8
-	VMOVDQU      416(R8), Y9
+	VPAND        1440(SI), Y0, Y8
+	VMOVDQU      416(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 8(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VPAND        1472(R8), Y0, Y9
-	VMOVDQU      448(R8), Y10
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VPAND        1472(SI), Y0, Y9
+	VMOVDQU      448(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        1504(R8), Y0, Y10
-	VMOVDQU      480(R8), Y11
+	VPAND        1504(SI), Y0, Y10
+	VMOVDQU      480(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -102,7 +102,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -111,7 +111,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -130,28 +130,28 @@ block:
 	VPBROADCASTD 40(R9), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VPAND        1536(R8), Y0, Y7
-	VMOVDQU      512(R8), Y8
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VPAND        1536(SI), Y0, Y7
+	VMOVDQU      512(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        1568(R8), Y0, Y8
-	VMOVDQU      544(R8), Y9
+	VPAND        1568(SI), Y0, Y8
+	VMOVDQU      544(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 16(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	VPAND        1600(R8), Y0, Y9
-	VMOVDQU      576(R8), Y10
+	VPAND        1600(SI), Y0, Y9
+	VMOVDQU      576(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        1632(R8), Y0, Y10
-	VMOVDQU      608(R8), Y11
+	VPAND        1632(SI), Y0, Y10
+	VMOVDQU      608(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -164,30 +164,30 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VPAND        1664(R8), Y0, Y7
-	VMOVDQU      640(R8), Y8
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VPAND        1664(SI), Y0, Y7
+	VMOVDQU      640(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        1696(R8), Y0, Y8
-	VMOVDQU      672(R8), Y9
+	VPAND        1696(SI), Y0, Y8
+	VMOVDQU      672(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 24(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VPAND        1728(R8), Y0, Y9
-	VMOVDQU      704(R8), Y10
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VPAND        1728(SI), Y0, Y9
+	VMOVDQU      704(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        1760(R8), Y0, Y10
-	VMOVDQU      736(R8), Y11
+	VPAND        1760(SI), Y0, Y10
+	VMOVDQU      736(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -200,7 +200,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -209,7 +209,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -224,30 +224,30 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 92(R9), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VPAND        1792(R8), Y0, Y7
-	VMOVDQU      256(R8), Y8
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VPAND        1792(SI), Y0, Y7
+	VMOVDQU      256(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        1824(R8), Y0, Y8
-	VMOVDQU      288(R8), Y9
+	VPAND        1824(SI), Y0, Y8
+	VMOVDQU      288(SI), Y9
 	VPSLLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 48(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VPAND        1856(R8), Y0, Y9
-	VMOVDQU      320(R8), Y10
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VPAND        1856(SI), Y0, Y9
+	VMOVDQU      320(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        1888(R8), Y0, Y10
-	VMOVDQU      352(R8), Y11
+	VPAND        1888(SI), Y0, Y10
+	VMOVDQU      352(SI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -260,28 +260,28 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VPAND        1920(R8), Y0, Y7
-	VMOVDQU      384(R8), Y8
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VPAND        1920(SI), Y0, Y7
+	VMOVDQU      384(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        1952(R8), Y0, Y8
-	VMOVDQU      416(R8), Y9
+	VPAND        1952(SI), Y0, Y8
+	VMOVDQU      416(SI), Y9
 	VPSLLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 56(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VPAND        1984(R8), Y0, Y9
-	VMOVDQU      448(R8), Y10
+	VPAND        1984(SI), Y0, Y9
+	VMOVDQU      448(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        2016(R8), Y0, Y10
-	VMOVDQU      480(R8), Y11
+	VPAND        2016(SI), Y0, Y10
+	VMOVDQU      480(SI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -294,7 +294,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -303,7 +303,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -322,30 +322,30 @@ block:
 	VPBROADCASTD 88(R9), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VPAND        2048(R8), Y0, Y7
-	VMOVDQU      512(R8), Y8
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VPAND        2048(SI), Y0, Y7
+	VMOVDQU      512(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        2080(R8), Y0, Y8
-	VMOVDQU      544(R8), Y9
+	VPAND        2080(SI), Y0, Y8
+	VMOVDQU      544(SI), Y9
 	VPSLLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 64(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VPAND        2112(R8), Y0, Y9
-	VMOVDQU      576(R8), Y10
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VPAND        2112(SI), Y0, Y9
+	VMOVDQU      576(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        2144(R8), Y0, Y10
-	VMOVDQU      608(R8), Y11
+	VPAND        2144(SI), Y0, Y10
+	VMOVDQU      608(SI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -358,30 +358,30 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VPAND        2176(R8), Y0, Y7
-	VMOVDQU      640(R8), Y8
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VPAND        2176(SI), Y0, Y7
+	VMOVDQU      640(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        2208(R8), Y0, Y8
-	VMOVDQU      672(R8), Y9
+	VPAND        2208(SI), Y0, Y8
+	VMOVDQU      672(SI), Y9
 	VPSLLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 72(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VPAND        2240(R8), Y0, Y9
-	VMOVDQU      704(R8), Y10
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VPAND        2240(SI), Y0, Y9
+	VMOVDQU      704(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        2272(R8), Y0, Y10
-	VMOVDQU      736(R8), Y11
+	VPAND        2272(SI), Y0, Y10
+	VMOVDQU      736(SI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -394,7 +394,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y3, Y7, Y7
@@ -402,7 +402,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      32(R8), Y5
+	VMOVDQU      32(SI), Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -416,33 +416,33 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 140(R9), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1280(R8), Y7
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      1280(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      1312(R8), Y8
+	VMOVDQU      1312(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      288(R8), Y9
+	VMOVDQU      288(SI), Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 96(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      1344(R8), Y9
+	VMOVDQU      1344(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      1376(R8), Y10
+	VMOVDQU      1376(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      352(R8), Y11
+	VMOVDQU      352(SI), Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VPBROADCASTD 100(R9), Y11
@@ -454,35 +454,35 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      1408(R8), Y7
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      1408(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      1440(R8), Y8
+	VMOVDQU      1440(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      416(R8), Y9
+	VMOVDQU      416(SI), Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 104(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      1472(R8), Y9
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      1472(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      1504(R8), Y10
+	VMOVDQU      1504(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      480(R8), Y11
+	VMOVDQU      480(SI), Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VPBROADCASTD 108(R9), Y11
@@ -494,7 +494,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -503,7 +503,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -522,33 +522,35 @@ block:
 	VPBROADCASTD 136(R9), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      1536(R8), Y7
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      1536(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      1568(R8), Y8
+	VMOVDQU      1568(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      544(R8), Y9
+	VMOVDQU      544(SI), Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 112(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      1600(R8), Y9
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      1600(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      576(R8), Y10
+	VMOVDQU      576(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      1632(R8), Y10
+	VMOVDQU      1632(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      608(R8), Y11
+	VMOVDQU      608(SI), Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VPBROADCASTD 116(R9), Y11
@@ -560,35 +562,33 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      1664(R8), Y7
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      1664(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      1696(R8), Y8
+	VMOVDQU      1696(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      672(R8), Y9
+	VMOVDQU      672(SI), Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 120(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      1728(R8), Y9
+	VMOVDQU      1728(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      1760(R8), Y10
+	VMOVDQU      1760(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      736(R8), Y11
+	VMOVDQU      736(SI), Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VPBROADCASTD 124(R9), Y11
@@ -600,7 +600,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -609,7 +609,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -624,38 +624,38 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 188(R9), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      1792(R8), Y7
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      1792(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      1824(R8), Y8
+	VMOVDQU      1824(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      288(R8), Y9
+	VMOVDQU      288(SI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 144(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      1856(R8), Y9
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      1856(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      1888(R8), Y10
+	VMOVDQU      1888(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      352(R8), Y11
+	VMOVDQU      352(SI), Y11
 	VPSRLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -668,36 +668,38 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      1920(R8), Y7
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1920(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      1952(R8), Y8
+	VMOVDQU      1952(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      416(R8), Y9
+	VMOVDQU      416(SI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 152(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      1984(R8), Y9
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      1984(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      2016(R8), Y10
+	VMOVDQU      2016(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      480(R8), Y11
+	VMOVDQU      480(SI), Y11
 	VPSRLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -710,7 +712,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -719,7 +721,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -738,38 +740,36 @@ block:
 	VPBROADCASTD 184(R9), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      2048(R8), Y7
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      2048(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      2080(R8), Y8
+	VMOVDQU      2080(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      544(R8), Y9
+	VMOVDQU      544(SI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 160(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      2112(R8), Y9
+	VMOVDQU      2112(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      576(R8), Y10
+	VMOVDQU      576(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      2144(R8), Y10
+	VMOVDQU      2144(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      608(R8), Y11
+	VMOVDQU      608(SI), Y11
 	VPSRLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -782,38 +782,38 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      2176(R8), Y7
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      2176(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      2208(R8), Y8
+	VMOVDQU      2208(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      672(R8), Y9
+	VMOVDQU      672(SI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 168(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      2240(R8), Y9
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      2240(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      2272(R8), Y10
+	VMOVDQU      2272(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      736(R8), Y11
+	VMOVDQU      736(SI), Y11
 	VPSRLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -826,7 +826,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y3, Y7, Y7
@@ -834,7 +834,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -848,28 +848,30 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 236(R9), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VPAND        2304(R8), Y0, Y7
-	VMOVDQU      768(R8), Y8
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VPAND        2304(SI), Y0, Y7
+	VMOVDQU      768(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        2336(R8), Y0, Y8
-	VMOVDQU      800(R8), Y9
+	VPAND        2336(SI), Y0, Y8
+	VMOVDQU      800(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 192(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VPAND        2368(R8), Y0, Y9
-	VMOVDQU      832(R8), Y10
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VPAND        2368(SI), Y0, Y9
+	VMOVDQU      832(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        2400(R8), Y0, Y10
-	VMOVDQU      864(R8), Y11
+	VPAND        2400(SI), Y0, Y10
+	VMOVDQU      864(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -882,30 +884,28 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VPAND        2432(R8), Y0, Y7
-	VMOVDQU      896(R8), Y8
+	VPAND        2432(SI), Y0, Y7
+	VMOVDQU      896(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        2464(R8), Y0, Y8
-	VMOVDQU      928(R8), Y9
+	VPAND        2464(SI), Y0, Y8
+	VMOVDQU      928(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 200(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VPAND        2496(R8), Y0, Y9
-	VMOVDQU      960(R8), Y10
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VPAND        2496(SI), Y0, Y9
+	VMOVDQU      960(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        2528(R8), Y0, Y10
-	VMOVDQU      992(R8), Y11
+	VPAND        2528(SI), Y0, Y10
+	VMOVDQU      992(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -918,7 +918,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -927,7 +927,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -946,28 +946,30 @@ block:
 	VPBROADCASTD 232(R9), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VPAND        2560(R8), Y0, Y7
-	VMOVDQU      1024(R8), Y8
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VPAND        2560(SI), Y0, Y7
+	VMOVDQU      1024(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        2592(R8), Y0, Y8
-	VMOVDQU      1056(R8), Y9
+	VPAND        2592(SI), Y0, Y8
+	VMOVDQU      1056(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 208(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	VPAND        2624(R8), Y0, Y9
-	VMOVDQU      1088(R8), Y10
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VPAND        2624(SI), Y0, Y9
+	VMOVDQU      1088(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        2656(R8), Y0, Y10
-	VMOVDQU      1120(R8), Y11
+	VPAND        2656(SI), Y0, Y10
+	VMOVDQU      1120(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -980,30 +982,30 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VPAND        2688(R8), Y0, Y7
-	VMOVDQU      1152(R8), Y8
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VPAND        2688(SI), Y0, Y7
+	VMOVDQU      1152(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        2720(R8), Y0, Y8
-	VMOVDQU      1184(R8), Y9
+	VPAND        2720(SI), Y0, Y8
+	VMOVDQU      1184(SI), Y9
 	VPSLLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 216(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VPAND        2752(R8), Y0, Y9
-	VMOVDQU      1216(R8), Y10
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VPAND        2752(SI), Y0, Y9
+	VMOVDQU      1216(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        2784(R8), Y0, Y10
-	VMOVDQU      1248(R8), Y11
+	VPAND        2784(SI), Y0, Y10
+	VMOVDQU      1248(SI), Y11
 	VPSLLD       $0x04, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1016,7 +1018,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1025,7 +1027,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1040,30 +1042,28 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 284(R9), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VPAND        2816(R8), Y0, Y7
-	VMOVDQU      768(R8), Y8
+	VPAND        2816(SI), Y0, Y7
+	VMOVDQU      768(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        2848(R8), Y0, Y8
-	VMOVDQU      800(R8), Y9
+	VPAND        2848(SI), Y0, Y8
+	VMOVDQU      800(SI), Y9
 	VPSLLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 240(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34880(R8)
-	PREFETCHT0   10304(R8)
-	VPAND        2880(R8), Y0, Y9
-	VMOVDQU      832(R8), Y10
+	PREFETCHT1   2112(R8)
+	PREFETCHT0   2112(DI)
+	VPAND        2880(SI), Y0, Y9
+	VMOVDQU      832(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        2912(R8), Y0, Y10
-	VMOVDQU      864(R8), Y11
+	VPAND        2912(SI), Y0, Y10
+	VMOVDQU      864(SI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1076,28 +1076,30 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VPAND        2944(R8), Y0, Y7
-	VMOVDQU      896(R8), Y8
+	PREFETCHT1   2176(R8)
+	PREFETCHT0   2176(DI)
+	VPAND        2944(SI), Y0, Y7
+	VMOVDQU      896(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        2976(R8), Y0, Y8
-	VMOVDQU      928(R8), Y9
+	VPAND        2976(SI), Y0, Y8
+	VMOVDQU      928(SI), Y9
 	VPSLLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 248(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   34944(R8)
-	PREFETCHT0   10368(R8)
-	VPAND        3008(R8), Y0, Y9
-	VMOVDQU      960(R8), Y10
+	PREFETCHT1   2240(R8)
+	PREFETCHT0   2240(DI)
+	VPAND        3008(SI), Y0, Y9
+	VMOVDQU      960(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        3040(R8), Y0, Y10
-	VMOVDQU      992(R8), Y11
+	VPAND        3040(SI), Y0, Y10
+	VMOVDQU      992(SI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1110,7 +1112,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1119,7 +1121,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1138,30 +1140,30 @@ block:
 	VPBROADCASTD 280(R9), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35008(R8)
-	PREFETCHT0   10432(R8)
-	VPAND        3072(R8), Y0, Y7
-	VMOVDQU      1024(R8), Y8
+	PREFETCHT1   2304(R8)
+	PREFETCHT0   2304(DI)
+	VPAND        3072(SI), Y0, Y7
+	VMOVDQU      1024(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        3104(R8), Y0, Y8
-	VMOVDQU      1056(R8), Y9
+	VPAND        3104(SI), Y0, Y8
+	VMOVDQU      1056(SI), Y9
 	VPSLLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 256(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   35072(R8)
-	PREFETCHT0   10496(R8)
-	VPAND        3136(R8), Y0, Y9
-	VMOVDQU      1088(R8), Y10
+	PREFETCHT1   2368(R8)
+	PREFETCHT0   2368(DI)
+	VPAND        3136(SI), Y0, Y9
+	VMOVDQU      1088(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        3168(R8), Y0, Y10
-	VMOVDQU      1120(R8), Y11
+	VPAND        3168(SI), Y0, Y10
+	VMOVDQU      1120(SI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1174,30 +1176,28 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   35136(R8)
-	PREFETCHT0   10560(R8)
-	VPAND        3200(R8), Y0, Y7
-	VMOVDQU      1152(R8), Y8
+	VPAND        3200(SI), Y0, Y7
+	VMOVDQU      1152(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VPAND        3232(R8), Y0, Y8
-	VMOVDQU      1184(R8), Y9
+	VPAND        3232(SI), Y0, Y8
+	VMOVDQU      1184(SI), Y9
 	VPSLLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 264(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   35200(R8)
-	PREFETCHT0   10624(R8)
-	VPAND        3264(R8), Y0, Y9
-	VMOVDQU      1216(R8), Y10
+	PREFETCHT1   2432(R8)
+	PREFETCHT0   2432(DI)
+	VPAND        3264(SI), Y0, Y9
+	VMOVDQU      1216(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPAND        3296(R8), Y0, Y10
-	VMOVDQU      1248(R8), Y11
+	VPAND        3296(SI), Y0, Y10
+	VMOVDQU      1248(SI), Y11
 	VPSLLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1210,7 +1210,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y3, Y7, Y7
@@ -1218,7 +1218,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -1232,33 +1232,35 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 332(R9), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2304(R8), Y7
+	PREFETCHT1   2496(R8)
+	PREFETCHT0   2496(DI)
+	VMOVDQU      2304(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      2336(R8), Y8
+	VMOVDQU      2336(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      800(R8), Y9
+	VMOVDQU      800(SI), Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 288(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   35264(R8)
-	PREFETCHT0   10688(R8)
-	VMOVDQU      2368(R8), Y9
+	PREFETCHT1   2560(R8)
+	PREFETCHT0   2560(DI)
+	VMOVDQU      2368(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      832(R8), Y10
+	VMOVDQU      832(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      2400(R8), Y10
+	VMOVDQU      2400(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      864(R8), Y11
+	VMOVDQU      864(SI), Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VPBROADCASTD 292(R9), Y11
@@ -1270,35 +1272,35 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   35328(R8)
-	PREFETCHT0   10752(R8)
-	VMOVDQU      2432(R8), Y7
+	PREFETCHT1   2624(R8)
+	PREFETCHT0   2624(DI)
+	VMOVDQU      2432(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      2464(R8), Y8
+	VMOVDQU      2464(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      928(R8), Y9
+	VMOVDQU      928(SI), Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 296(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   35392(R8)
-	PREFETCHT0   10816(R8)
-	VMOVDQU      2496(R8), Y9
+	PREFETCHT1   2688(R8)
+	PREFETCHT0   2688(DI)
+	VMOVDQU      2496(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      2528(R8), Y10
+	VMOVDQU      2528(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      992(R8), Y11
+	VMOVDQU      992(SI), Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VPBROADCASTD 300(R9), Y11
@@ -1310,7 +1312,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1319,7 +1321,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1338,33 +1340,33 @@ block:
 	VPBROADCASTD 328(R9), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35456(R8)
-	PREFETCHT0   10880(R8)
-	VMOVDQU      2560(R8), Y7
+	VMOVDQU      2560(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      2592(R8), Y8
+	VMOVDQU      2592(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      1056(R8), Y9
+	VMOVDQU      1056(SI), Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 304(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      2624(R8), Y9
+	PREFETCHT1   2752(R8)
+	PREFETCHT0   2752(DI)
+	VMOVDQU      2624(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      1088(R8), Y10
+	VMOVDQU      1088(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      2656(R8), Y10
+	VMOVDQU      2656(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      1120(R8), Y11
+	VMOVDQU      1120(SI), Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VPBROADCASTD 308(R9), Y11
@@ -1376,35 +1378,35 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   35520(R8)
-	PREFETCHT0   10944(R8)
-	VMOVDQU      2688(R8), Y7
+	PREFETCHT1   2816(R8)
+	PREFETCHT0   2816(DI)
+	VMOVDQU      2688(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      1152(R8), Y8
+	VMOVDQU      1152(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      2720(R8), Y8
+	VMOVDQU      2720(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      1184(R8), Y9
+	VMOVDQU      1184(SI), Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 312(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   35584(R8)
-	PREFETCHT0   11008(R8)
-	VMOVDQU      2752(R8), Y9
+	PREFETCHT1   2880(R8)
+	PREFETCHT0   2880(DI)
+	VMOVDQU      2752(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      1216(R8), Y10
+	VMOVDQU      1216(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      2784(R8), Y10
+	VMOVDQU      2784(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      1248(R8), Y11
+	VMOVDQU      1248(SI), Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VPBROADCASTD 316(R9), Y11
@@ -1416,7 +1418,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1425,7 +1427,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1440,38 +1442,38 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 380(R9), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35648(R8)
-	PREFETCHT0   11072(R8)
-	VMOVDQU      2816(R8), Y7
+	PREFETCHT1   2944(R8)
+	PREFETCHT0   2944(DI)
+	VMOVDQU      2816(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      2848(R8), Y8
+	VMOVDQU      2848(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      800(R8), Y9
+	VMOVDQU      800(SI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 336(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   35712(R8)
-	PREFETCHT0   11136(R8)
-	VMOVDQU      2880(R8), Y9
+	PREFETCHT1   3008(R8)
+	PREFETCHT0   3008(DI)
+	VMOVDQU      2880(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      832(R8), Y10
+	VMOVDQU      832(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      2912(R8), Y10
+	VMOVDQU      2912(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      864(R8), Y11
+	VMOVDQU      864(SI), Y11
 	VPSRLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1484,36 +1486,36 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      2944(R8), Y7
+	VMOVDQU      2944(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      2976(R8), Y8
+	VMOVDQU      2976(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      928(R8), Y9
+	VMOVDQU      928(SI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 344(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   35776(R8)
-	PREFETCHT0   11200(R8)
-	VMOVDQU      3008(R8), Y9
+	PREFETCHT1   3072(R8)
+	PREFETCHT0   3072(DI)
+	VMOVDQU      3008(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      3040(R8), Y10
+	VMOVDQU      3040(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      992(R8), Y11
+	VMOVDQU      992(SI), Y11
 	VPSRLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1526,7 +1528,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -1535,7 +1537,7 @@ block:
 	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -1554,38 +1556,38 @@ block:
 	VPBROADCASTD 376(R9), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35840(R8)
-	PREFETCHT0   11264(R8)
-	VMOVDQU      3072(R8), Y7
+	PREFETCHT1   3136(R8)
+	PREFETCHT0   3136(DI)
+	VMOVDQU      3072(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      3104(R8), Y8
+	VMOVDQU      3104(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      1056(R8), Y9
+	VMOVDQU      1056(SI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 352(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   35904(R8)
-	PREFETCHT0   11328(R8)
-	VMOVDQU      3136(R8), Y9
+	PREFETCHT1   3200(R8)
+	PREFETCHT0   3200(DI)
+	VMOVDQU      3136(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      1088(R8), Y10
+	VMOVDQU      1088(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      3168(R8), Y10
+	VMOVDQU      3168(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      1120(R8), Y11
+	VMOVDQU      1120(SI), Y11
 	VPSRLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1598,38 +1600,37 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	PREFETCHT1   35968(R8)
-	PREFETCHT0   11392(R8)
-	VMOVDQU      3200(R8), Y7
+	PREFETCHT1   3264(R8)
+	PREFETCHT0   3264(DI)
+	VMOVDQU      3200(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VMOVDQU      1152(R8), Y8
+	VMOVDQU      1152(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
-	VMOVDQU      3232(R8), Y8
+	VMOVDQU      3232(SI), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VMOVDQU      1184(R8), Y9
+	VMOVDQU      1184(SI), Y9
 	VPSRLD       $0x02, Y9, Y9
 	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 360(R9), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   36032(R8)
-	PREFETCHT0   11456(R8)
-	VMOVDQU      3264(R8), Y9
+	PREFETCHT0   3328(DI)
+	VMOVDQU      3264(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VMOVDQU      1216(R8), Y10
+	VMOVDQU      1216(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VMOVDQU      3296(R8), Y10
+	VMOVDQU      3296(SI), Y10
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VMOVDQU      1248(R8), Y11
+	VMOVDQU      1248(SI), Y11
 	VPSRLD       $0x02, Y11, Y11
 	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
 	VPOR         Y11, Y10, Y10
@@ -1642,7 +1643,7 @@ block:
 	VPADDW       Y7, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y3, Y7, Y7
@@ -1650,7 +1651,7 @@ block:
 	VMULPS       Y7, Y3, Y3
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y3, Y5, Y1
-	VMOVDQU      224(R8), Y3
+	VMOVDQU      224(SI), Y3
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y4, Y3, Y3
@@ -1659,16 +1660,21 @@ block:
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y2
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000d00, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000d00, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -1932,12 +1938,12 @@ TEXT ·Gemv_q6_kx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -1947,16 +1953,16 @@ tile:
 	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y4
+	VCVTPH2PS (BX), Y4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 44(R9), Y5
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 44(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1280(R8), Y7
+	VMOVDQU      1280(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -1964,9 +1970,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1344(R8), Y9
+	VMOVDQU      1344(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -1980,11 +1986,11 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      1408(R8), Y7
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      1408(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -1992,9 +1998,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 8(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1472(R8), Y9
+	VMOVDQU      1472(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2008,7 +2014,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2031,11 +2037,11 @@ block:
 	VPBROADCASTD 40(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      1536(R8), Y7
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      1536(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2043,9 +2049,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1600(R8), Y9
+	VMOVDQU      1600(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      576(R8), Y10
+	VMOVDQU      576(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2059,9 +2065,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1664(R8), Y7
+	VMOVDQU      1664(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2069,11 +2075,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 24(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      1728(R8), Y9
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      1728(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2087,7 +2093,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2106,9 +2112,9 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 92(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1792(R8), Y7
+	VMOVDQU      1792(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2116,11 +2122,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      1856(R8), Y9
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      1856(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2134,9 +2140,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1920(R8), Y7
+	VMOVDQU      1920(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2144,9 +2150,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 56(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1984(R8), Y9
+	VMOVDQU      1984(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2160,7 +2166,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2183,11 +2189,11 @@ block:
 	VPBROADCASTD 88(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      2048(R8), Y7
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      2048(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2195,9 +2201,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2112(R8), Y9
+	VMOVDQU      2112(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      576(R8), Y10
+	VMOVDQU      576(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2211,11 +2217,11 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      2176(R8), Y7
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      2176(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2223,9 +2229,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 72(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2240(R8), Y9
+	VMOVDQU      2240(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2239,7 +2245,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      (R8), Y7
+	VMOVDQU      (SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2257,22 +2263,22 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 140(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1280(R8), Y7
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      1280(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 96(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      1344(R8), Y9
+	VMOVDQU      1344(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 100(R9), Y10
@@ -2285,22 +2291,22 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1408(R8), Y7
+	VMOVDQU      1408(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 104(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 104(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      1472(R8), Y9
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      1472(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 108(R9), Y10
@@ -2313,7 +2319,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2336,20 +2342,22 @@ block:
 	VPBROADCASTD 136(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1536(R8), Y7
+	VMOVDQU      1536(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 112(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 112(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1600(R8), Y9
+	PREFETCHT1   512(R8)
+	PREFETCHT0   512(DI)
+	VMOVDQU      1600(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      576(R8), Y10
+	VMOVDQU      576(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 116(R9), Y10
@@ -2362,22 +2370,20 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   33280(R8)
-	PREFETCHT0   8704(R8)
-	VMOVDQU      1664(R8), Y7
+	VMOVDQU      1664(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 120(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 120(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1728(R8), Y9
+	VMOVDQU      1728(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 124(R9), Y10
@@ -2390,7 +2396,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2409,12 +2415,12 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 188(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33344(R8)
-	PREFETCHT0   8768(R8)
-	VMOVDQU      1792(R8), Y7
+	PREFETCHT1   576(R8)
+	PREFETCHT0   576(DI)
+	VMOVDQU      1792(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VMOVDQU      256(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2422,10 +2428,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1856(R8), Y9
+	VMOVDQU      1856(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      320(R8), Y10
+	VMOVDQU      320(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2439,10 +2445,12 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1920(R8), Y7
+	PREFETCHT1   640(R8)
+	PREFETCHT0   640(DI)
+	VMOVDQU      1920(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VMOVDQU      384(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2450,12 +2458,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 152(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33408(R8)
-	PREFETCHT0   8832(R8)
-	VMOVDQU      1984(R8), Y9
+	VMOVDQU      1984(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      448(R8), Y10
+	VMOVDQU      448(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2469,7 +2475,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2492,10 +2498,12 @@ block:
 	VPBROADCASTD 184(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2048(R8), Y7
+	PREFETCHT1   704(R8)
+	PREFETCHT0   704(DI)
+	VMOVDQU      2048(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2503,12 +2511,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33472(R8)
-	PREFETCHT0   8896(R8)
-	VMOVDQU      2112(R8), Y9
+	VMOVDQU      2112(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      576(R8), Y10
+	VMOVDQU      576(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2522,10 +2528,10 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2176(R8), Y7
+	VMOVDQU      2176(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VMOVDQU      640(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2533,12 +2539,12 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 168(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33536(R8)
-	PREFETCHT0   8960(R8)
-	VMOVDQU      2240(R8), Y9
+	PREFETCHT1   768(R8)
+	PREFETCHT0   768(DI)
+	VMOVDQU      2240(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      704(R8), Y10
+	VMOVDQU      704(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2552,7 +2558,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      64(R8), Y7
+	VMOVDQU      64(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2570,9 +2576,9 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 236(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2304(R8), Y7
+	VMOVDQU      2304(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2580,9 +2586,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2368(R8), Y9
+	PREFETCHT1   832(R8)
+	PREFETCHT0   832(DI)
+	VMOVDQU      2368(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      832(R8), Y10
+	VMOVDQU      832(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2596,11 +2604,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   33600(R8)
-	PREFETCHT0   9024(R8)
-	VMOVDQU      2432(R8), Y7
+	VMOVDQU      2432(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2608,9 +2614,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 200(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2496(R8), Y9
+	VMOVDQU      2496(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2624,7 +2630,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2647,11 +2653,11 @@ block:
 	VPBROADCASTD 232(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33664(R8)
-	PREFETCHT0   9088(R8)
-	VMOVDQU      2560(R8), Y7
+	PREFETCHT1   896(R8)
+	PREFETCHT0   896(DI)
+	VMOVDQU      2560(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2659,9 +2665,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 208(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2624(R8), Y9
+	VMOVDQU      2624(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1088(R8), Y10
+	VMOVDQU      1088(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2675,9 +2681,11 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2688(R8), Y7
+	PREFETCHT1   960(R8)
+	PREFETCHT0   960(DI)
+	VMOVDQU      2688(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1152(R8), Y8
+	VMOVDQU      1152(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2685,11 +2693,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 216(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33728(R8)
-	PREFETCHT0   9152(R8)
-	VMOVDQU      2752(R8), Y9
+	VMOVDQU      2752(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1216(R8), Y10
+	VMOVDQU      1216(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2703,7 +2709,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2722,9 +2728,9 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 284(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2816(R8), Y7
+	VMOVDQU      2816(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2732,11 +2738,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33792(R8)
-	PREFETCHT0   9216(R8)
-	VMOVDQU      2880(R8), Y9
+	PREFETCHT1   1024(R8)
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2880(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      832(R8), Y10
+	VMOVDQU      832(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2750,9 +2756,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2944(R8), Y7
+	VMOVDQU      2944(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2760,9 +2766,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 248(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      3008(R8), Y9
+	PREFETCHT1   1088(R8)
+	PREFETCHT0   1088(DI)
+	VMOVDQU      3008(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2776,7 +2784,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2799,11 +2807,9 @@ block:
 	VPBROADCASTD 280(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   33856(R8)
-	PREFETCHT0   9280(R8)
-	VMOVDQU      3072(R8), Y7
+	VMOVDQU      3072(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2811,9 +2817,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 256(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      3136(R8), Y9
+	PREFETCHT1   1152(R8)
+	PREFETCHT0   1152(DI)
+	VMOVDQU      3136(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1088(R8), Y10
+	VMOVDQU      1088(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2827,11 +2835,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   33920(R8)
-	PREFETCHT0   9344(R8)
-	VMOVDQU      3200(R8), Y7
+	VMOVDQU      3200(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1152(R8), Y8
+	VMOVDQU      1152(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -2839,9 +2845,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 264(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      3264(R8), Y9
+	VMOVDQU      3264(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1216(R8), Y10
+	VMOVDQU      1216(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -2855,7 +2861,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      128(R8), Y7
+	VMOVDQU      128(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -2873,22 +2879,22 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 332(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2304(R8), Y7
+	PREFETCHT1   1216(R8)
+	PREFETCHT0   1216(DI)
+	VMOVDQU      2304(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 288(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   33984(R8)
-	PREFETCHT0   9408(R8)
-	VMOVDQU      2368(R8), Y9
+	VMOVDQU      2368(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      832(R8), Y10
+	VMOVDQU      832(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 292(R9), Y10
@@ -2901,22 +2907,22 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2432(R8), Y7
+	PREFETCHT1   1280(R8)
+	PREFETCHT0   1280(DI)
+	VMOVDQU      2432(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 296(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 296(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34048(R8)
-	PREFETCHT0   9472(R8)
-	VMOVDQU      2496(R8), Y9
+	VMOVDQU      2496(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 300(R9), Y10
@@ -2929,7 +2935,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -2952,20 +2958,22 @@ block:
 	VPBROADCASTD 328(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2560(R8), Y7
+	VMOVDQU      2560(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 304(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 304(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2624(R8), Y9
+	PREFETCHT1   1344(R8)
+	PREFETCHT0   1344(DI)
+	VMOVDQU      2624(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1088(R8), Y10
+	VMOVDQU      1088(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 308(R9), Y10
@@ -2978,22 +2986,22 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34112(R8)
-	PREFETCHT0   9536(R8)
-	VMOVDQU      2688(R8), Y7
+	VMOVDQU      2688(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1152(R8), Y8
+	VMOVDQU      1152(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 312(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 312(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2752(R8), Y9
+	PREFETCHT1   1408(R8)
+	PREFETCHT0   1408(DI)
+	VMOVDQU      2752(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1216(R8), Y10
+	VMOVDQU      1216(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 316(R9), Y10
@@ -3006,7 +3014,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3025,12 +3033,10 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 380(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   34176(R8)
-	PREFETCHT0   9600(R8)
-	VMOVDQU      2816(R8), Y7
+	VMOVDQU      2816(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VMOVDQU      768(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3038,10 +3044,12 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2880(R8), Y9
+	PREFETCHT1   1472(R8)
+	PREFETCHT0   1472(DI)
+	VMOVDQU      2880(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      832(R8), Y10
+	VMOVDQU      832(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3055,10 +3063,10 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2944(R8), Y7
+	VMOVDQU      2944(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      896(R8), Y8
+	VMOVDQU      896(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3066,12 +3074,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 344(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34240(R8)
-	PREFETCHT0   9664(R8)
-	VMOVDQU      3008(R8), Y9
+	VMOVDQU      3008(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      960(R8), Y10
+	VMOVDQU      960(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3085,7 +3091,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3108,10 +3114,12 @@ block:
 	VPBROADCASTD 376(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      3072(R8), Y7
+	PREFETCHT1   1536(R8)
+	PREFETCHT0   1536(DI)
+	VMOVDQU      3072(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3119,12 +3127,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 352(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34304(R8)
-	PREFETCHT0   9728(R8)
-	VMOVDQU      3136(R8), Y9
+	VMOVDQU      3136(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1088(R8), Y10
+	VMOVDQU      1088(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3138,10 +3144,12 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      3200(R8), Y7
+	PREFETCHT1   1600(R8)
+	PREFETCHT0   1600(DI)
+	VMOVDQU      3200(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1152(R8), Y8
+	VMOVDQU      1152(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3149,12 +3157,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 360(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34368(R8)
-	PREFETCHT0   9792(R8)
-	VMOVDQU      3264(R8), Y9
+	VMOVDQU      3264(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1216(R8), Y10
+	VMOVDQU      1216(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3168,7 +3174,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      192(R8), Y7
+	VMOVDQU      192(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3180,16 +3186,16 @@ block:
 	VMULPS       Y7, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y1
-	VCVTPH2PS    16(DI), Y4
+	VCVTPH2PS    16(BX), Y4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 44(R9), Y5
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 44(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1312(R8), Y7
+	VMOVDQU      1312(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      288(R8), Y8
+	VMOVDQU      288(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3197,9 +3203,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD (R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1376(R8), Y9
+	PREFETCHT1   1664(R8)
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1376(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      352(R8), Y10
+	VMOVDQU      352(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3213,11 +3221,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34432(R8)
-	PREFETCHT0   9856(R8)
-	VMOVDQU      1440(R8), Y7
+	VMOVDQU      1440(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3225,9 +3231,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 8(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1504(R8), Y9
+	PREFETCHT1   1728(R8)
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1504(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      480(R8), Y10
+	VMOVDQU      480(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3241,7 +3249,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3264,11 +3272,9 @@ block:
 	VPBROADCASTD 40(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   34496(R8)
-	PREFETCHT0   9920(R8)
-	VMOVDQU      1568(R8), Y7
+	VMOVDQU      1568(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      544(R8), Y8
+	VMOVDQU      544(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3276,9 +3282,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 16(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1632(R8), Y9
+	VMOVDQU      1632(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      608(R8), Y10
+	VMOVDQU      608(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3292,9 +3298,11 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1696(R8), Y7
+	PREFETCHT1   1792(R8)
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1696(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3302,11 +3310,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 24(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34560(R8)
-	PREFETCHT0   9984(R8)
-	VMOVDQU      1760(R8), Y9
+	VMOVDQU      1760(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      736(R8), Y10
+	VMOVDQU      736(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3320,7 +3326,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3339,9 +3345,11 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 92(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1824(R8), Y7
+	PREFETCHT1   1856(R8)
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1824(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      288(R8), Y8
+	VMOVDQU      288(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3349,11 +3357,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 48(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34624(R8)
-	PREFETCHT0   10048(R8)
-	VMOVDQU      1888(R8), Y9
+	VMOVDQU      1888(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      352(R8), Y10
+	VMOVDQU      352(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3367,9 +3373,11 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1952(R8), Y7
+	PREFETCHT1   1920(R8)
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1952(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3377,9 +3385,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 56(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2016(R8), Y9
+	VMOVDQU      2016(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      480(R8), Y10
+	VMOVDQU      480(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3393,7 +3401,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3416,11 +3424,9 @@ block:
 	VPBROADCASTD 88(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   34688(R8)
-	PREFETCHT0   10112(R8)
-	VMOVDQU      2080(R8), Y7
+	VMOVDQU      2080(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      544(R8), Y8
+	VMOVDQU      544(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3428,9 +3434,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 64(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2144(R8), Y9
+	PREFETCHT1   1984(R8)
+	PREFETCHT0   1984(DI)
+	VMOVDQU      2144(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      608(R8), Y10
+	VMOVDQU      608(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3444,11 +3452,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34752(R8)
-	PREFETCHT0   10176(R8)
-	VMOVDQU      2208(R8), Y7
+	VMOVDQU      2208(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3456,9 +3462,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 72(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2272(R8), Y9
+	PREFETCHT1   2048(R8)
+	PREFETCHT0   2048(DI)
+	VMOVDQU      2272(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      736(R8), Y10
+	VMOVDQU      736(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3472,7 +3480,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      32(R8), Y7
+	VMOVDQU      32(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3490,22 +3498,20 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 140(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1312(R8), Y7
+	VMOVDQU      1312(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      288(R8), Y8
+	VMOVDQU      288(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 96(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 96(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34816(R8)
-	PREFETCHT0   10240(R8)
-	VMOVDQU      1376(R8), Y9
+	VMOVDQU      1376(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      352(R8), Y10
+	VMOVDQU      352(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 100(R9), Y10
@@ -3518,22 +3524,22 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1440(R8), Y7
+	PREFETCHT1   2112(R8)
+	PREFETCHT0   2112(DI)
+	VMOVDQU      1440(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 104(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 104(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   34880(R8)
-	PREFETCHT0   10304(R8)
-	VMOVDQU      1504(R8), Y9
+	VMOVDQU      1504(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      480(R8), Y10
+	VMOVDQU      480(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 108(R9), Y10
@@ -3546,7 +3552,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3569,20 +3575,22 @@ block:
 	VPBROADCASTD 136(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      1568(R8), Y7
+	PREFETCHT1   2176(R8)
+	PREFETCHT0   2176(DI)
+	VMOVDQU      1568(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      544(R8), Y8
+	VMOVDQU      544(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 112(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 112(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1632(R8), Y9
+	VMOVDQU      1632(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      608(R8), Y10
+	VMOVDQU      608(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 116(R9), Y10
@@ -3595,22 +3603,22 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   34944(R8)
-	PREFETCHT0   10368(R8)
-	VMOVDQU      1696(R8), Y7
+	PREFETCHT1   2240(R8)
+	PREFETCHT0   2240(DI)
+	VMOVDQU      1696(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 120(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 120(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1760(R8), Y9
+	VMOVDQU      1760(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      736(R8), Y10
+	VMOVDQU      736(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 124(R9), Y10
@@ -3623,7 +3631,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3642,12 +3650,10 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 188(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35008(R8)
-	PREFETCHT0   10432(R8)
-	VMOVDQU      1824(R8), Y7
+	VMOVDQU      1824(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      288(R8), Y8
+	VMOVDQU      288(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3655,10 +3661,12 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 144(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      1888(R8), Y9
+	PREFETCHT1   2304(R8)
+	PREFETCHT0   2304(DI)
+	VMOVDQU      1888(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      352(R8), Y10
+	VMOVDQU      352(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3672,10 +3680,10 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1952(R8), Y7
+	VMOVDQU      1952(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      416(R8), Y8
+	VMOVDQU      416(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3683,12 +3691,12 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 152(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35072(R8)
-	PREFETCHT0   10496(R8)
-	VMOVDQU      2016(R8), Y9
+	PREFETCHT1   2368(R8)
+	PREFETCHT0   2368(DI)
+	VMOVDQU      2016(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      480(R8), Y10
+	VMOVDQU      480(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3702,7 +3710,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3725,10 +3733,10 @@ block:
 	VPBROADCASTD 184(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2080(R8), Y7
+	VMOVDQU      2080(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      544(R8), Y8
+	VMOVDQU      544(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3736,12 +3744,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 160(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35136(R8)
-	PREFETCHT0   10560(R8)
-	VMOVDQU      2144(R8), Y9
+	VMOVDQU      2144(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      608(R8), Y10
+	VMOVDQU      608(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3755,10 +3761,12 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2208(R8), Y7
+	PREFETCHT1   2432(R8)
+	PREFETCHT0   2432(DI)
+	VMOVDQU      2208(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      672(R8), Y8
+	VMOVDQU      672(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3766,12 +3774,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 168(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35200(R8)
-	PREFETCHT0   10624(R8)
-	VMOVDQU      2272(R8), Y9
+	VMOVDQU      2272(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      736(R8), Y10
+	VMOVDQU      736(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3785,7 +3791,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      96(R8), Y7
+	VMOVDQU      96(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -3803,9 +3809,11 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 236(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2336(R8), Y7
+	PREFETCHT1   2496(R8)
+	PREFETCHT0   2496(DI)
+	VMOVDQU      2336(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3813,9 +3821,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 192(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2400(R8), Y9
+	VMOVDQU      2400(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      864(R8), Y10
+	VMOVDQU      864(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3829,11 +3837,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   35264(R8)
-	PREFETCHT0   10688(R8)
-	VMOVDQU      2464(R8), Y7
+	VMOVDQU      2464(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3841,9 +3847,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 200(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2528(R8), Y9
+	PREFETCHT1   2560(R8)
+	PREFETCHT0   2560(DI)
+	VMOVDQU      2528(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      992(R8), Y10
+	VMOVDQU      992(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3857,7 +3865,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3880,11 +3888,9 @@ block:
 	VPBROADCASTD 232(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35328(R8)
-	PREFETCHT0   10752(R8)
-	VMOVDQU      2592(R8), Y7
+	VMOVDQU      2592(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3892,9 +3898,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 208(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2656(R8), Y9
+	PREFETCHT1   2624(R8)
+	PREFETCHT0   2624(DI)
+	VMOVDQU      2656(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1120(R8), Y10
+	VMOVDQU      1120(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3908,9 +3916,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2720(R8), Y7
+	VMOVDQU      2720(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1184(R8), Y8
+	VMOVDQU      1184(SI), Y8
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3918,11 +3926,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 216(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35392(R8)
-	PREFETCHT0   10816(R8)
-	VMOVDQU      2784(R8), Y9
+	PREFETCHT1   2688(R8)
+	PREFETCHT0   2688(DI)
+	VMOVDQU      2784(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1248(R8), Y10
+	VMOVDQU      1248(SI), Y10
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3936,7 +3944,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -3955,9 +3963,9 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 284(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2848(R8), Y7
+	VMOVDQU      2848(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3965,11 +3973,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 240(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35456(R8)
-	PREFETCHT0   10880(R8)
-	VMOVDQU      2912(R8), Y9
+	VMOVDQU      2912(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      864(R8), Y10
+	VMOVDQU      864(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -3983,9 +3989,11 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2976(R8), Y7
+	PREFETCHT1   2752(R8)
+	PREFETCHT0   2752(DI)
+	VMOVDQU      2976(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -3993,9 +4001,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 248(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      3040(R8), Y9
+	VMOVDQU      3040(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      992(R8), Y10
+	VMOVDQU      992(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -4009,7 +4017,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -4032,11 +4040,11 @@ block:
 	VPBROADCASTD 280(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35520(R8)
-	PREFETCHT0   10944(R8)
-	VMOVDQU      3104(R8), Y7
+	PREFETCHT1   2816(R8)
+	PREFETCHT0   2816(DI)
+	VMOVDQU      3104(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -4044,9 +4052,9 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 256(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      3168(R8), Y9
+	VMOVDQU      3168(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1120(R8), Y10
+	VMOVDQU      1120(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -4060,11 +4068,9 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   35584(R8)
-	PREFETCHT0   11008(R8)
-	VMOVDQU      3232(R8), Y7
+	VMOVDQU      3232(SI), Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1184(R8), Y8
+	VMOVDQU      1184(SI), Y8
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -4072,9 +4078,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 264(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      3296(R8), Y9
+	PREFETCHT1   2880(R8)
+	PREFETCHT0   2880(DI)
+	VMOVDQU      3296(SI), Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1248(R8), Y10
+	VMOVDQU      1248(SI), Y10
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -4088,7 +4096,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      160(R8), Y7
+	VMOVDQU      160(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4106,22 +4114,22 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 332(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2336(R8), Y7
+	VMOVDQU      2336(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 288(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 288(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35648(R8)
-	PREFETCHT0   11072(R8)
-	VMOVDQU      2400(R8), Y9
+	PREFETCHT1   2944(R8)
+	PREFETCHT0   2944(DI)
+	VMOVDQU      2400(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      864(R8), Y10
+	VMOVDQU      864(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 292(R9), Y10
@@ -4134,22 +4142,22 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2464(R8), Y7
+	VMOVDQU      2464(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 296(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 296(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35712(R8)
-	PREFETCHT0   11136(R8)
-	VMOVDQU      2528(R8), Y9
+	PREFETCHT1   3008(R8)
+	PREFETCHT0   3008(DI)
+	VMOVDQU      2528(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      992(R8), Y10
+	VMOVDQU      992(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 300(R9), Y10
@@ -4162,7 +4170,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      224(R8), Y7
+	VMOVDQU      224(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -4185,20 +4193,20 @@ block:
 	VPBROADCASTD 328(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      2592(R8), Y7
+	VMOVDQU      2592(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 304(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 304(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2656(R8), Y9
+	VMOVDQU      2656(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1120(R8), Y10
+	VMOVDQU      1120(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 308(R9), Y10
@@ -4211,22 +4219,22 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	PREFETCHT1   35776(R8)
-	PREFETCHT0   11200(R8)
-	VMOVDQU      2720(R8), Y7
+	PREFETCHT1   3072(R8)
+	PREFETCHT0   3072(DI)
+	VMOVDQU      2720(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1184(R8), Y8
+	VMOVDQU      1184(SI), Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 312(R9), Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 312(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2784(R8), Y9
+	VMOVDQU      2784(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1248(R8), Y10
+	VMOVDQU      1248(SI), Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 316(R9), Y10
@@ -4239,7 +4247,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      224(R8), Y7
+	VMOVDQU      224(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -4258,12 +4266,12 @@ block:
 	VPSRAD       $0x02, Y5, Y5
 	VPBROADCASTD 380(R9)(R10*1), Y6
 	VPSRAD       $0x02, Y6, Y6
-	PREFETCHT1   35840(R8)
-	PREFETCHT0   11264(R8)
-	VMOVDQU      2848(R8), Y7
+	PREFETCHT1   3136(R8)
+	PREFETCHT0   3136(DI)
+	VMOVDQU      2848(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      800(R8), Y8
+	VMOVDQU      800(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -4271,10 +4279,10 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 336(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	VMOVDQU      2912(R8), Y9
+	VMOVDQU      2912(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      864(R8), Y10
+	VMOVDQU      864(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -4288,10 +4296,10 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2976(R8), Y7
+	VMOVDQU      2976(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      928(R8), Y8
+	VMOVDQU      928(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -4299,12 +4307,12 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 344(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35904(R8)
-	PREFETCHT0   11328(R8)
-	VMOVDQU      3040(R8), Y9
+	PREFETCHT1   3200(R8)
+	PREFETCHT0   3200(DI)
+	VMOVDQU      3040(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      992(R8), Y10
+	VMOVDQU      992(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -4318,7 +4326,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      224(R8), Y7
+	VMOVDQU      224(SI), Y7
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -4341,10 +4349,10 @@ block:
 	VPBROADCASTD 376(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x02, Y6, Y6
-	VMOVDQU      3104(R8), Y7
+	VMOVDQU      3104(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1056(R8), Y8
+	VMOVDQU      1056(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -4352,12 +4360,12 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 352(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   35968(R8)
-	PREFETCHT0   11392(R8)
-	VMOVDQU      3168(R8), Y9
+	PREFETCHT1   3264(R8)
+	PREFETCHT0   3264(DI)
+	VMOVDQU      3168(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1120(R8), Y10
+	VMOVDQU      1120(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -4371,10 +4379,10 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      3232(R8), Y7
+	VMOVDQU      3232(SI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VMOVDQU      1184(R8), Y8
+	VMOVDQU      1184(SI), Y8
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
@@ -4382,12 +4390,11 @@ block:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPBROADCASTD 360(R9)(R10*1), Y9
 	VPMADDUBSW   Y9, Y7, Y7
-	PREFETCHT1   36032(R8)
-	PREFETCHT0   11456(R8)
-	VMOVDQU      3296(R8), Y9
+	PREFETCHT0   3328(DI)
+	VMOVDQU      3296(SI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
-	VMOVDQU      1248(R8), Y10
+	VMOVDQU      1248(SI), Y10
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
@@ -4401,7 +4408,7 @@ block:
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVDQU      224(R8), Y7
+	VMOVDQU      224(SI), Y7
 	VPSRAD       $0x18, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y4, Y7, Y7
@@ -4414,18 +4421,23 @@ block:
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000d00, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000d00, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

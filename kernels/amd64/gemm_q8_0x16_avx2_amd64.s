@@ -10,12 +10,12 @@ TEXT ·Gemv_q8_0x16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
@@ -24,12 +24,12 @@ tile:
 
 block:
 	// sub-block 0, scale 0
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      (R8), Y2
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      (SI), Y2
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y2, Y2
 	VPABSB       Y2, Y6
-	VMOVDQU      32(R8), Y3
+	VMOVDQU      32(SI), Y3
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y3, Y3
 	VPABSB       Y3, Y4
 	VPBROADCASTD (R9), Y5
@@ -39,12 +39,12 @@ block:
 	VPSIGNB      Y3, Y5, Y3
 	VPMADDUBSW   Y3, Y4, Y3
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      64(R8), Y4
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      64(SI), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
-	VMOVDQU      96(R8), Y5
+	VMOVDQU      96(SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y7
 	VPBROADCASTD 4(R9), Y8
@@ -56,12 +56,12 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      128(R8), Y4
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      128(SI), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y7
 	VPBROADCASTD 8(R9), Y8
@@ -73,12 +73,12 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      192(R8), Y4
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      192(SI), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
-	VMOVDQU      224(R8), Y5
+	VMOVDQU      224(SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y7
 	VPBROADCASTD 12(R9), Y8
@@ -90,12 +90,12 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      256(R8), Y4
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      256(SI), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
-	VMOVDQU      288(R8), Y5
+	VMOVDQU      288(SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y7
 	VPBROADCASTD 16(R9), Y8
@@ -107,12 +107,12 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      320(R8), Y4
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      320(SI), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
-	VMOVDQU      352(R8), Y5
+	VMOVDQU      352(SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y7
 	VPBROADCASTD 20(R9), Y8
@@ -124,12 +124,12 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      384(R8), Y4
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      384(SI), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y7
 	VPBROADCASTD 24(R9), Y8
@@ -141,12 +141,13 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      448(R8), Y4
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	PREFETCHT0   512(DI)
+	VMOVDQU      448(SI), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
-	VMOVDQU      480(R8), Y5
+	VMOVDQU      480(SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y7
 	VPBROADCASTD 28(R9), Y8
@@ -158,27 +159,32 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VCVTPH2PS    (DI), Y4
+	VCVTPH2PS    (BX), Y4
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y4, Y5, Y5
 	VCVTDQ2PS    Y2, Y2
 	VFMADD231PS  Y5, Y2, Y0
-	VCVTPH2PS    16(DI), Y2
+	VCVTPH2PS    16(BX), Y2
 	VBROADCASTSS 32(R9), Y4
 	VMULPS       Y2, Y4, Y4
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x30, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000200, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000200, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
 	VMOVUPS      Y1, 32(CX)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER
@@ -226,12 +232,12 @@ TEXT ·Gemv_q8_0x16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 56(AX), CX
 	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
 
 tile:
-	MOVQ  BX, DI
-	MOVQ  SI, R8
+	MOVQ  (AX), BX
+	MOVQ  8(AX), SI
+	MOVQ  128(AX), DI
+	MOVQ  136(AX), R8
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
@@ -242,7 +248,7 @@ tile:
 
 block:
 	// sub-block 0, scale 0
-	VMOVDQU      (R8), Y5
+	VMOVDQU      (SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y6
 	VPBROADCASTD (R9), Y4
@@ -253,9 +259,9 @@ block:
 	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y6, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	PREFETCHT1   32768(R8)
-	PREFETCHT0   8192(R8)
-	VMOVDQU      64(R8), Y6
+	PREFETCHT1   (R8)
+	PREFETCHT0   (DI)
+	VMOVDQU      64(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 4(R9), Y8
@@ -268,7 +274,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      128(R8), Y6
+	VMOVDQU      128(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 8(R9), Y8
@@ -281,9 +287,9 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT1   32832(R8)
-	PREFETCHT0   8256(R8)
-	VMOVDQU      192(R8), Y6
+	PREFETCHT1   64(R8)
+	PREFETCHT0   64(DI)
+	VMOVDQU      192(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 12(R9), Y8
@@ -296,7 +302,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      256(R8), Y6
+	VMOVDQU      256(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 16(R9), Y8
@@ -309,9 +315,9 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT1   32896(R8)
-	PREFETCHT0   8320(R8)
-	VMOVDQU      320(R8), Y6
+	PREFETCHT1   128(R8)
+	PREFETCHT0   128(DI)
+	VMOVDQU      320(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 20(R9), Y8
@@ -324,7 +330,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      384(R8), Y6
+	VMOVDQU      384(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 24(R9), Y8
@@ -337,9 +343,9 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT1   32960(R8)
-	PREFETCHT0   8384(R8)
-	VMOVDQU      448(R8), Y6
+	PREFETCHT1   192(R8)
+	PREFETCHT0   192(DI)
+	VMOVDQU      448(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 28(R9), Y8
@@ -352,7 +358,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VCVTPH2PS    (DI), Y6
+	VCVTPH2PS    (BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -363,7 +369,9 @@ block:
 	VFMADD231PS  Y4, Y5, Y1
 
 	// sub-block 0, scale 0
-	VMOVDQU      32(R8), Y5
+	PREFETCHT1   256(R8)
+	PREFETCHT0   256(DI)
+	VMOVDQU      32(SI), Y5
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
 	VPABSB       Y5, Y6
 	VPBROADCASTD (R9), Y4
@@ -374,9 +382,7 @@ block:
 	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y6, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	PREFETCHT1   33024(R8)
-	PREFETCHT0   8448(R8)
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      96(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 4(R9), Y8
@@ -389,7 +395,9 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      160(R8), Y6
+	PREFETCHT1   320(R8)
+	PREFETCHT0   320(DI)
+	VMOVDQU      160(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 8(R9), Y8
@@ -402,9 +410,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT1   33088(R8)
-	PREFETCHT0   8512(R8)
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      224(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 12(R9), Y8
@@ -417,7 +423,9 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      288(R8), Y6
+	PREFETCHT1   384(R8)
+	PREFETCHT0   384(DI)
+	VMOVDQU      288(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 16(R9), Y8
@@ -430,9 +438,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT1   33152(R8)
-	PREFETCHT0   8576(R8)
-	VMOVDQU      352(R8), Y6
+	VMOVDQU      352(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 20(R9), Y8
@@ -445,7 +451,9 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVDQU      416(R8), Y6
+	PREFETCHT1   448(R8)
+	PREFETCHT0   448(DI)
+	VMOVDQU      416(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 24(R9), Y8
@@ -458,9 +466,8 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	PREFETCHT1   33216(R8)
-	PREFETCHT0   8640(R8)
-	VMOVDQU      480(R8), Y6
+	PREFETCHT0   512(DI)
+	VMOVDQU      480(SI), Y6
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
 	VPABSB       Y6, Y7
 	VPBROADCASTD 28(R9), Y8
@@ -473,7 +480,7 @@ block:
 	VPMADDUBSW   Y6, Y7, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y5, Y5
-	VCVTPH2PS    16(DI), Y6
+	VCVTPH2PS    16(BX), Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
@@ -483,18 +490,23 @@ block:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x30, R9
-	ADDQ         $0x20, DI
-	ADDQ         $0x00000200, R8
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000200, SI
+	ADDQ         144(AX), DI
+	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), DI
+	MOVQ         64(AX), BX
 	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y1, (CX)(BX*1)
 	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)(BX*1)
 	ADDQ         $0x40, CX
-	ADDQ         16(AX), BX
-	ADDQ         16(AX), SI
+	MOVQ         16(AX), BX
+	ADDQ         BX, (AX)
+	ADDQ         BX, 8(AX)
+	ADDQ         BX, 128(AX)
+	ADDQ         BX, 136(AX)
 	DECQ         DX
 	JNZ          tile
 	VZEROUPPER

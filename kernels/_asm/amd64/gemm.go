@@ -30,21 +30,60 @@ const (
 	argPanels
 	argLoad
 	argAhead
+	argNear
+	argFar
+	argPace
 )
 
-// How far ahead of the codes a kernel that reads weights from memory goes, in bytes: every line into the first-level cache, and every line, farther ahead,
-// into the second: those lead the hardware's own prefetcher, which stops at the end of a page. Measured on Emerald Rapids in turns, share of plain reads of Q4_0, Q5_K, Q6_K with
-// AVX-512: one far line in four 0.85, 0.84, 0.82, every one 0.94, 0.91, 0.91; of all types and sets together 0.81 and 0.84.
-const (
-	prefetchNear = 8 << 10
-	prefetchFar  = 32 << 10
-	expandNear   = 2 << 10 // of kernels that expand weights, which wait for nothing else
-)
+// expandNear is how far ahead of the codes a kernel that expands weights asks for them, which waits for nothing else.
+const expandNear = 2 << 10
 
-// ahead emits the prefetches for the line at disp; several streams share the distance.
-func (g *gen) ahead(at func(disp int) operand.Mem, disp, streams int) {
-	g.PREFETCHT1(at(prefetchFar/streams + disp))
-	g.PREFETCHT0(at(prefetchNear/streams + disp))
+// ahead is where a kernel that reads weights from memory asks for them before their time: at near into the first-level cache and at far into the second. Where those are, and how
+// fast they move, the caller says (see prefetching in package kernels): it depends on the processor.
+type ahead struct {
+	*gen
+	a         reg.GPVirtual
+	near, far reg.GPVirtual
+}
+
+// ahead loads the places for a tile row.
+func (g *gen) ahead(a reg.GPVirtual) ahead {
+	return ahead{g, a, g.field(a, argNear), g.field(a, argFar)}
+}
+
+// line asks for the line at disp.
+func (p ahead) line(disp int) {
+	p.PREFETCHT1(mem(p.far, disp))
+	p.PREFETCHT0(mem(p.near, disp))
+}
+
+// rest asks for a line of which less than all belongs to the block: near only.
+func (p ahead) rest(disp int) { p.PREFETCHT0(mem(p.near, disp)) }
+
+// block goes on by a block.
+func (p ahead) block() {
+	p.ADDQ(mem(p.a, argPace), p.near)
+	p.ADDQ(mem(p.a, argPace), p.far)
+}
+
+// lines asks for the lines of a block, s0 and s1 bytes in two streams, as far as they are due when item of a pass's items is begun; state is how many were asked for.
+func (p ahead) lines(s0, s1 int, pace pace, items, item int, state *int) {
+	whole, all := s1/64, (s0+s1+63)/64
+	for ; *state < pace.line(all, items, item+1); *state++ {
+		if *state < whole {
+			p.line(*state * 64)
+		} else {
+			p.rest(*state * 64)
+		}
+	}
+}
+
+// nextTile goes on by a tile row, whose places are in the argument block, as those of the streams are.
+func (g *gen) nextTile(a reg.GPVirtual) {
+	stride := g.field(a, argStride)
+	for _, place := range []int{argP0, argP1, argNear, argFar} {
+		g.ADDQ(stride, mem(a, place))
+	}
 }
 
 // pace spreads the prefetches of a block evenly over the passes that go through it, one for each half of the rows: a memory that is asked in bursts idles
@@ -301,12 +340,9 @@ func (g *gen) gemv(f format, n int) {
 	case g.width == 32 && n == 1 && f.bits < 8:
 		g.keepMasks(0x0f0f0f0f)
 	}
-	p0, p1 := g.field(a, argP0), g.field(a, argP1)
-	w := &weights{gen: g, p0: g.GP64(), p1: g.GP64()}
 
 	g.Label("tile")
-	g.MOVQ(p0, w.p0)
-	g.MOVQ(p1, w.p1)
+	w := &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1), ahead: g.ahead(a)}
 	x := g.columns(g.field(a, argX), g.field(a, argXStride), n)
 	blocks := g.field(a, argBlocks)
 	acc := make([][]vec, hs) // float sums
@@ -332,6 +368,7 @@ func (g *gen) gemv(f format, n int) {
 		g.ADDQ(imm(f.s0), w.p0)
 	}
 	g.ADDQ(imm(f.s1), w.p1)
+	w.ahead.block()
 	g.DECQ(blocks)
 	g.JNZ(operand.LabelRef("block"))
 
@@ -342,8 +379,7 @@ func (g *gen) gemv(f format, n int) {
 		}
 	}
 	g.ADDQ(imm(64), y)
-	g.ADDQ(mem(a, argStride), p0)
-	g.ADDQ(mem(a, argStride), p1)
+	g.nextTile(a)
 	g.DECQ(tiles)
 	g.JNZ(operand.LabelRef("tile"))
 	g.end()
@@ -355,13 +391,11 @@ func (g *gen) gemvBlock(f format, w *weights, x columns, n int, halves []int, p 
 		f.head(w, h)
 	}
 	nh := len(halves)
-	line := p.line(f.s1/64, f.subs*8, 0)
+	line := p.line((f.s0+f.s1+63)/64, f.subs*8, 0)
 	for j := range f.subs {
 		xd := j * tile.Q8XBytes
 		ahead := func(item int) {
-			for ; line < p.line(f.s1/64, f.subs*8, j*8+item+1); line++ {
-				g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
-			}
+			w.ahead.lines(f.s0, f.s1, p, f.subs*8, j*8+item, &line)
 		}
 		inParts := g.inParts(f.parts, n)
 		if inParts {

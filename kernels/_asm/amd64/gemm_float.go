@@ -57,12 +57,13 @@ func (g *gen) float(f floatFormat, r, n int) {
 	a := g.begin(fmt.Sprintf("Gemv_%s_f32_%dx%d_%s", f.layout, 16*r, n, g.name),
 		fmt.Sprintf("multiplies %s weights of %d tile rows at a time with %d rows of float activations.", f.layout, r, n))
 	hs := g.halves()
-	y, p := g.field(a, argY), g.field(a, argP1)
+	y := g.field(a, argY)
 	tiles, stride := g.field(a, argTiles), g.field(a, argStride)
 
 	g.Label("tile")
-	w := g.columns(g.GP64(), stride, r)
-	g.MOVQ(p, w.base)
+	w := g.columns(g.field(a, argP1), stride, r)
+	near, far := w, w // of every tile row
+	near.base, far.base = g.field(a, argNear), g.field(a, argFar)
 	x := g.columns(g.field(a, argX), g.field(a, argXStride), n)
 	acc := make([]vec, r*hs*n)
 	for i := range acc {
@@ -92,12 +93,15 @@ func (g *gen) float(f floatFormat, r, n int) {
 		for i := range k {
 			if i*f.col%64 == 0 {
 				for t := range r {
-					g.ahead(func(d int) operand.Mem { return w.at(t, d) }, i*f.col, r)
+					g.PREFETCHT1(far.at(t, i*f.col))
+					g.PREFETCHT0(near.at(t, i*f.col))
 				}
 			}
 			step(i)
 		}
-		g.ADDQ(imm(k*f.col), w.base)
+		for _, c := range []columns{w, near, far} {
+			g.ADDQ(imm(k*f.col), c.base)
+		}
 		g.advance(x, k*4)
 		g.DECQ(count)
 		g.JNZ(operand.LabelRef(label))
@@ -120,7 +124,7 @@ func (g *gen) float(f floatFormat, r, n int) {
 	}
 	g.ADDQ(imm(64*r), y)
 	for range r {
-		g.ADDQ(stride, p)
+		g.nextTile(a)
 	}
 	g.SUBQ(imm(r), tiles)
 	g.JNZ(operand.LabelRef("tile"))

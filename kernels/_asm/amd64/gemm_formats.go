@@ -41,6 +41,7 @@ const (
 type weights struct {
 	*gen
 	p0, p1 reg.GPVirtual
+	ahead  ahead
 	disp1  int  // added to offsets in stream 1
 	tight  bool // registers are few: d and m are read again for every scale
 	// what head left, by half

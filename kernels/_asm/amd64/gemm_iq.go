@@ -166,8 +166,7 @@ func (g *gen) gemvBooked(f booked, n int) {
 	hs := g.halves()
 	y := g.field(a, argY)
 	tiles := g.field(a, argTiles)
-	p0, p1 := g.field(a, argP0), g.field(a, argP1)
-	w := &state{weights: &weights{gen: g, p0: g.GP64(), p1: g.GP64()}, n: n}
+	w := &state{weights: &weights{gen: g}, n: n}
 	w.apart = g.width == 32 && f.magnitude > 0 && (!g.vnni || f.lean && n == 1)
 	f.consts(w, n)
 	if g.isShort(f.short) && n == 1 {
@@ -175,8 +174,7 @@ func (g *gen) gemvBooked(f booked, n int) {
 	}
 
 	g.Label("tile")
-	g.MOVQ(p0, w.p0)
-	g.MOVQ(p1, w.p1)
+	w.p0, w.p1, w.ahead = g.field(a, argP0), g.field(a, argP1), g.ahead(a)
 	x := g.columns(g.field(a, argX), g.field(a, argXStride), n)
 	blocks := g.field(a, argBlocks)
 	acc := make([][]vec, hs)
@@ -196,6 +194,7 @@ func (g *gen) gemvBooked(f booked, n int) {
 	g.advance(x, 8*g.block(f.short))
 	g.ADDQ(imm(f.s0), w.p0)
 	g.ADDQ(imm(f.s1), w.p1)
+	w.ahead.block()
 	g.DECQ(blocks)
 	g.JNZ(operand.LabelRef("block"))
 
@@ -206,8 +205,7 @@ func (g *gen) gemvBooked(f booked, n int) {
 		}
 	}
 	g.ADDQ(imm(64), y)
-	g.ADDQ(mem(a, argStride), p0)
-	g.ADDQ(mem(a, argStride), p1)
+	g.nextTile(a)
 	g.DECQ(tiles)
 	g.JNZ(operand.LabelRef("tile"))
 	g.end()
@@ -217,14 +215,12 @@ func (g *gen) gemvBooked(f booked, n int) {
 func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 	f.head(w, h)
 	p := pace{h, g.halves()}
-	line := p.line(f.s1/64, 64, 0)
+	line := p.line((f.s0+f.s1+63)/64, 64, 0)
 	steps := 8 / f.groups
 	for j := range 8 {
 		xd := j * g.block(f.short)
 		ahead := func(item int) {
-			for ; line < p.line(f.s1/64, 64, j*8+item+1); line++ {
-				g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
-			}
+			w.ahead.lines(f.s0, f.s1, p, 64, j*8+item, &line)
 		}
 		at := func(c, off int) operand.Mem { return x.at(c, xd+off) }
 		if g.isShort(f.short) && n == 1 {

@@ -100,9 +100,8 @@ func (g *gen) gemvLow(f low, n int) {
 	hs := g.halves()
 	y := g.field(a, argY)
 	tiles := g.field(a, argTiles)
-	p0, p1 := g.field(a, argP0), g.field(a, argP1)
-	w := &weights{gen: g, p0: g.GP64(), p1: g.GP64()}
-	w.few.next, w.few.tight = g.GP64(), g.width == 32 && n > 1
+	w := &weights{gen: g}
+	w.few.tight = g.width == 32 && n > 1
 	switch {
 	case g.isShort(f.short) && n == 1:
 		f.shortConsts(w)
@@ -111,9 +110,7 @@ func (g *gen) gemvLow(f low, n int) {
 	}
 
 	g.Label("tile")
-	g.MOVQ(p0, w.p0)
-	g.MOVQ(p1, w.p1)
-	g.MOVQ(p0, w.few.next)
+	w.p0, w.p1, w.ahead = g.field(a, argP0), g.field(a, argP1), g.ahead(a)
 	x := g.columns(g.field(a, argX), g.field(a, argXStride), n)
 	blocks := g.field(a, argBlocks)
 	acc := make([][]vec, hs)
@@ -137,7 +134,7 @@ func (g *gen) gemvLow(f low, n int) {
 		g.ADDQ(imm(f.s0), w.p0)
 	}
 	g.ADDQ(imm(f.s1), w.p1)
-	g.ADDQ(imm(f.s0+f.s1), w.few.next)
+	w.ahead.block()
 	g.DECQ(blocks)
 	g.JNZ(operand.LabelRef("block"))
 
@@ -148,26 +145,10 @@ func (g *gen) gemvLow(f low, n int) {
 		}
 	}
 	g.ADDQ(imm(64), y)
-	g.ADDQ(mem(a, argStride), p0)
-	g.ADDQ(mem(a, argStride), p1)
+	g.nextTile(a)
 	g.DECQ(tiles)
 	g.JNZ(operand.LabelRef("tile"))
 	g.end()
-}
-
-// aheadLow emits the prefetches for the line at disp of a stream that both streams would be as one: so the scales at the start of a tile row
-// are fetched too.
-func (g *gen) aheadLow(f low, w *weights, disp int) {
-	less := 0
-	if f.near != 0 && g.width == 64 {
-		less = prefetchNear - f.near
-	}
-	g.ahead(func(d int) operand.Mem {
-		if d-disp == prefetchNear {
-			d -= less
-		}
-		return mem(w.few.next, d)
-	}, disp, 1)
 }
 
 // lowBlock adds the products of one source block to acc[half][column].
@@ -180,7 +161,7 @@ func (g *gen) lowBlock(f low, w *weights, x columns, n int, halves []int, p pace
 	steps := 8 / f.groups
 	ahead := func(item int) {
 		for ; line < p.line(lines, f.subs*8, item+1); line++ {
-			g.aheadLow(f, w, line*64)
+			w.ahead.line(line * 64)
 		}
 	}
 	for j := range f.subs {

@@ -30,8 +30,6 @@ type low struct {
 	// together: both halves of the rows are done side by side where a vector is one half.
 	together bool
 	consts   func(w *weights)
-	// near, if set, is the distance of near prefetches with AVX-512 in place of prefetchNear.
-	near int
 	// short, if set, is used for one activation row where the set has it; terms emits a sub-block, shortConsts is consts for it.
 	short       *short
 	shortConsts func(w *weights)
@@ -42,9 +40,8 @@ type low struct {
 type lowState struct {
 	v     [2][13]vec // vectors of trits, multiplied by 3 as often as trits were taken
 	zero  vec
-	table vec           // of levels
-	tight bool          // no register is left for constants
-	next  reg.GPVirtual // where both streams would be as one, for prefetching
+	table vec  // of levels
+	tight bool // no register is left for constants
 }
 
 // bytes16 is a constant of 16 bytes, repeated to 64.
