@@ -78,7 +78,7 @@ func (v *vm) scores(n int) {
 	switch {
 	case v.wide && n <= 4:
 		cols = 4
-	case n > 8:
+	case n > 12:
 		cols = 1
 	case !v.wide && n <= 2:
 		cols = 4
@@ -134,7 +134,7 @@ func (v *vm) scores(n int) {
 			v.ahead(near, far, kRow/passes)
 		}
 		for i := range n {
-			if v.wide && cols <= 2 {
+			if v.wide && cols == 1 {
 				for c := range cols {
 					v.VFMADD231PS_BCST(row(i), kv(c), acc(i, c))
 				}
@@ -245,22 +245,81 @@ func (v *vm) capped(a reg.Register, body func(cap bool)) {
 
 // softenPairs takes two rows at a time: a row is four registers, and eight hide the latencies of one another. Scores that a query does not see
 // become −Inf, which the exponential turns into +0; only if all it sees is −Inf or NaN too they become NaN, as does the sum in any case.
+// All maxima come first, left in Alpha: a chain from scores through a maximum and exponentials to a sum is longer than what a processor looks ahead.
 func (v *vm) softenPairs(a reg.Register) {
 	const vecs = 4 // of a row
-	n := v.field(a, asRows)
-	s, b := v.field(a, asS), v.GP64() // b is a + 4·row
+	regs := v.trios(0, 2*vecs)
+	acc, t, u := [2]reg.Register{zs[28], zs[29]}, zs[8], zs[9]
+	lanes := func(b reg.Register, to int) {
+		v.VMOVSS(xs[8], mem(b, to))
+		v.VEXTRACTF32X4(operand.U8(2), t, xs[8])
+		v.VMOVSS(xs[8], mem(b, to+4))
+	}
+	v.eachPair(a, func(b, s reg.GPVirtual, next string) {
+		scale, minusInf := zs[24], zs[25]
+		v.seen(a, b, s, regs, scale, minusInf, next)
+		for r := range acc {
+			x := regs[r*vecs:]
+			for c := range vecs {
+				v.store(mem(s, r*sRow+c*64), x[c].x)
+			}
+			v.max(t, x[0].x, minusInf) // leaves NaN out
+			v.max(u, x[1].x, minusInf)
+			v.max(t, x[2].x, t)
+			v.max(u, x[3].x, u)
+			v.max(acc[r], t, u)
+		}
+		v.tree(acc, t, u, v.max)
+		v.zero(10)
+		v.add(t, t, zs[10])
+		lanes(b, asAlpha)
+	})
+	v.eachPair(a, func(b, s reg.GPVirtual, _ string) {
+		top := [2]reg.Register{zs[26], zs[27]}
+		for r := range top {
+			v.bcast(top[r], mem(b, asAlpha+4*r))
+		}
+		for i, r := range regs {
+			v.load(r.x, mem(s, i/vecs*sRow+i%vecs*64))
+			v.sub(r.x, r.x, top[i/vecs])
+		}
+		v.exps(regs)
+		for i, r := range regs {
+			v.store(mem(s, i/vecs*sRow+i%vecs*64), r.x)
+		}
+		// A sum of lanes begins with +0, which changes no exponential.
+		for r := range acc {
+			v.add(acc[r], regs[r*vecs].x, regs[r*vecs+1].x)
+			v.add(acc[r], acc[r], regs[r*vecs+2].x)
+			v.add(acc[r], acc[r], regs[r*vecs+3].x)
+		}
+		v.tree(acc, t, u, v.add)
+		lanes(b, asBeta)
+	})
+}
+
+// eachPair is a loop over pairs of rows: b is a + 4·row, s their scores, next the label of what ends a turn.
+func (v *vm) eachPair(a reg.Register, body func(b, s reg.GPVirtual, next string)) {
+	n, s, b := v.field(a, asRows), v.field(a, asS), v.GP64()
 	v.MOVQ(a, b)
-	scale, minusInf, top := zs[24], zs[25], [2]reg.Register{zs[26], zs[27]}
-	acc := [2]reg.Register{zs[28], zs[29]}
+	loop, next := v.label("pair"), v.label("next")
+	v.Label(loop)
+	body(b, s, next)
+	v.Label(next)
+	v.ADDQ(operand.U32(2*sRow), s)
+	v.ADDQ(operand.U8(8), b)
+	v.SUBQ(operand.U8(2), n)
+	v.JG(operand.LabelRef(loop))
+}
+
+// seen loads two rows of scores, scaled and capped, with −Inf where a query sees nothing; if neither sees anything it jumps to none. Registers 8 to 14 are free but for those of regs.
+func (v *vm) seen(a, b, s reg.Register, regs []trio, scale, minusInf reg.Register, none string) {
+	vecs := len(regs) / 2
 	ones := v.GP64()
 	v.MOVQ(operand.I32(-1), ones)
 	v.bcast(scale, mem(a, asScale))
 	v.load(minusInf, v.splatf(float32(math.Inf(-1))))
-	loop, next := v.label("pair"), v.label("next")
-	regs := v.trios(0, 2*vecs)
 	kmask := []reg.Register{reg.K3, reg.K4, reg.K5, reg.K6}
-
-	v.Label(loop)
 	var seen [2]reg.GPVirtual // bits of the positions
 	for r := range seen {
 		lo, hi := v.GP64(), v.GP64()
@@ -274,7 +333,7 @@ func (v *vm) softenPairs(a reg.Register) {
 	any := v.GP64()
 	v.MOVQ(seen[0], any)
 	v.ORQ(seen[1], any)
-	v.JZ(operand.LabelRef(next))
+	v.JZ(operand.LabelRef(none))
 	v.capped(a, func(cap bool) {
 		for r, seen := range seen {
 			if cap {
@@ -304,46 +363,6 @@ func (v *vm) softenPairs(a reg.Register) {
 			}
 		}
 	})
-	t, u := zs[8], zs[9]
-	for r := range acc {
-		x := regs[r*vecs:]
-		v.max(t, x[0].x, minusInf) // leaves NaN out
-		v.max(u, x[1].x, minusInf)
-		v.max(t, x[2].x, t)
-		v.max(u, x[3].x, u)
-		v.max(acc[r], t, u)
-	}
-	v.tree(acc, t, u, v.max)
-	v.zero(10)
-	v.add(t, t, zs[10])
-	v.VSHUFF64X2(operand.U8(0x44), t, t, top[0])
-	v.VSHUFF64X2(operand.U8(0xee), t, t, top[1])
-	v.VMOVSS(xs[8], mem(b, asAlpha))
-	v.VEXTRACTF32X4(operand.U8(2), t, xs[8])
-	v.VMOVSS(xs[8], mem(b, asAlpha+4))
-	for i, r := range regs {
-		v.sub(r.x, r.x, top[i/vecs])
-	}
-	v.exps(regs)
-	for i, r := range regs {
-		v.store(mem(s, i/vecs*sRow+i%vecs*64), r.x)
-	}
-	// A sum of lanes begins with +0, which changes no exponential.
-	for r := range acc {
-		v.add(acc[r], regs[r*vecs].x, regs[r*vecs+1].x)
-		v.add(acc[r], acc[r], regs[r*vecs+2].x)
-		v.add(acc[r], acc[r], regs[r*vecs+3].x)
-	}
-	v.tree(acc, t, u, v.add)
-	v.VMOVSS(xs[8], mem(b, asBeta))
-	v.VEXTRACTF32X4(operand.U8(2), t, xs[8])
-	v.VMOVSS(xs[8], mem(b, asBeta+4))
-
-	v.Label(next)
-	v.ADDQ(operand.U32(2*sRow), s)
-	v.ADDQ(operand.U8(8), b)
-	v.SUBQ(operand.U8(2), n)
-	v.JG(operand.LabelRef(loop))
 }
 
 // tree reduces two registers of 16 lanes as scalar.Lanes does, into all lanes of the lower and of the upper half of t.
@@ -491,7 +510,7 @@ func (v *vm) weigh(n int) {
 	if v.wide {
 		cols := 2
 		switch {
-		case n > 8:
+		case n > 12:
 			cols = 1
 		case n <= 4:
 			cols = 4 // accumulators enough to hide their latency
@@ -557,7 +576,7 @@ func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride, near, far reg.G
 	loadV := func() { load(val, mem(at, 0)) }
 	one := func(i int) {
 		switch {
-		case v.wide:
+		case v.wide && cols == 1:
 			for c := range cols {
 				v.VFMADD231PS_BCST(mem(s, i*sRow), val(c), acc(i, c))
 			}
