@@ -371,7 +371,7 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 	cuts := (tiles + step - 1) / step
 	if in.typ == format.ElemQ8X2 {
 		for i := range m.work {
-			m.work[i].need(2 * step * 16 * pieceBatch)
+			m.work[i].need(2 * step * 16 * besideBatch)
 		}
 	}
 	m.step(e.selected, func(w *worker, next *sched.Counter) {
@@ -389,8 +389,8 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 			}
 			q.w.ready(x)
 			first, count := int(p.start[x]), int(p.start[x+1]-p.start[x])
-			for end := first + count; first < end; first += pieceBatch {
-				m.expertPiece(w, q, in, e.top, x, t0, n, first, min(pieceBatch, end-first))
+			for end := first + count; first < end; first += besideBatch {
+				m.expertPiece(w, q, in, e.top, x, t0, n, first, min(besideBatch, end-first))
 			}
 		}
 	})

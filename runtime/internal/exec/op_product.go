@@ -13,13 +13,14 @@ import (
 const (
 	pieceBytes    = 256 << 10 // most weight bytes in a piece
 	pieceMinBytes = 16 << 10
-	pieceBatch    = 144 // most rows of the batch that a piece is multiplied with at a time
+	pieceBatch    = 264 // most rows of the batch that a piece is multiplied with at a time
+	besideBatch   = 144 // the same where products are made in scratch memory, which takes its part of the cache
 	pieceRows     = 12  // what their number is a multiple of, all but the last: kernels take 12 rows or parts of them without a rest
 )
 
 // batchBlock is how many rows of a batch a piece is multiplied with at a time: blocks of about one size, because weights are expanded for each.
-func batchBlock(rows int) int {
-	blocks := max((rows+pieceBatch-1)/pieceBatch, 1)
+func batchBlock(rows, most int) int {
+	blocks := max((rows+most-1)/most, 1)
 	return ((rows+blocks-1)/blocks + pieceRows - 1) / pieceRows * pieceRows
 }
 
@@ -115,7 +116,7 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 		}
 	}
 	for i := range m.work {
-		m.work[i].need(widest * min(pieceBatch, m.rows))
+		m.work[i].need(widest * min(besideBatch, m.rows))
 	}
 	run := func(w *worker, i, r, n int) { m.multiply(w, &pieces[i], in, r, n) }
 	m.pieces(selected, len(pieces), func(i int) (*weight, int) { return pieces[i].of.w, pieces[i].part }, run)
@@ -139,7 +140,7 @@ func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), 
 		if w, part := partOf(i); w.streamed(part) {
 			m.streamPieces(selected, n, partOf, func(w *worker, i int) {
 				rows := m.count(selected)
-				block := batchBlock(rows)
+				block := batchBlock(rows, pieceBatch)
 				for r := 0; r < rows; r += block {
 					run(w, i, r, min(block, rows-r))
 				}
@@ -149,7 +150,7 @@ func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), 
 	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		rows := m.count(selected)
-		block := batchBlock(rows)
+		block := batchBlock(rows, pieceBatch)
 		blocks := (rows + block - 1) / block
 		for {
 			i, ok := m.pool.Take(w.id, next, n*blocks)
@@ -164,6 +165,16 @@ func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), 
 
 // multiply computes a piece for n rows from row r0 on, then bias, scale and residual.
 func (m *Model) multiply(w *worker, c *piece, in *buffer, r0, n int) {
+	block := n
+	if c.of.inScratch() {
+		block = batchBlock(n, besideBatch)
+	}
+	for r := 0; r < n; r += block {
+		m.multiplyBlock(w, c, in, r0+r, min(block, n-r))
+	}
+}
+
+func (m *Model) multiplyBlock(w *worker, c *piece, in *buffer, r0, n int) {
 	q := c.of
 	a := &w.args
 	*a = kernels.MatMulArgs{}
