@@ -150,8 +150,16 @@ func (e *Engine) newMemory(n int) (b []byte, err error) {
 
 // mapAhead begins to map the weights of a model that is about to be run.
 func (e *Engine) mapAhead() {
-	if e.stream == nil && e.opts.Threads >= runtime.GOMAXPROCS(0) {
-		return // the workers need every processor themselves; beside a model that is read from disk this mostly waits for the disk
+	if e.stream != nil { // the workers need every processor themselves, but what is resident is read from the same disk
+		e.model.Extents(func(off, length uint64) {
+			if b, err := e.file.Range(off, length); err == nil {
+				e.stream.backend.Find(b)
+			}
+		})
+		return
+	}
+	if e.opts.Threads >= runtime.GOMAXPROCS(0) {
+		return // the workers need every processor themselves
 	}
 	var all []store.Extent
 	e.model.Extents(func(off, length uint64) { all = append(all, store.Extent{Off: off, Length: length}) })

@@ -250,7 +250,7 @@ func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error)
 		}
 		return nil, err
 	}
-	c := expert.Config{Places: places, First: first, Plan: frames, Mem: s.mem, Policy: o.Policy, Demand: s.backend.Demand, Ahead: s.backend.Ahead,
+	c := expert.Config{Places: places, First: first, Plan: frames, Mem: s.mem, Policy: o.Policy, Demand: s.backend.Demand, Ahead: s.backend.Ahead, Pages: s.backend.Pages,
 		Changed: e.file.Changed, Warm: readHot(s.hot, e.c.Root())}
 	if o.Verify {
 		c.Verify = e.checkSlot

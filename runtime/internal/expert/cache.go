@@ -30,6 +30,7 @@ type Config struct {
 	Policy  string // of experts
 	Demand  *store.Reads
 	Ahead   *store.Reads
+	Pages   *store.Pages                        // may be nil
 	Changed func() error                        // tells at each pass whether the file is another one; may be nil
 	Verify  func(slot uint32, mem []byte) error // of a slot that has been read; may be nil
 	Trace   *TraceWriter                        // may be nil
@@ -147,6 +148,8 @@ type frame struct {
 	mem   []byte
 	read  store.Read
 	queue *store.Reads
+	asked bool        // its pages are being found
+	found atomic.Bool // its pages are there
 	ready atomic.Bool // its slot's bytes are there and good
 }
 
@@ -198,6 +201,11 @@ func New(c Config) (*Cache, error) {
 			g.frames = append(g.frames, frames)
 		}
 		g.wanted, g.likely = make([]part[int32], len(pools)), make([]part[uint8], len(pools))
+	}
+	for i := range k.group {
+		for _, frames := range k.group[i].frames {
+			k.find(frames, 0)
+		}
 	}
 	k.more = make([]bool, 8)
 	k.warmUp()
@@ -372,7 +380,12 @@ func (k *Cache) load(g *group, pool int, l Load, q *store.Reads) {
 	}
 	p := &g.places[l.Slot]
 	f.ready.Store(false)
-	f.read.Fresh = f.queue == nil
+	if f.queue == nil {
+		f.read.Fresh = !f.found.Load()
+		k.find(g.frames[pool], int(l.Frame)+1)
+	} else {
+		f.read.Fresh = false
+	}
 	f.queue = q
 	f.read.Off, f.read.Buf = p.Off, f.mem[:frameSize(p.Length)]
 	k.starts = append(k.starts, &f.read)
@@ -477,8 +490,25 @@ func (k *Cache) Wait(slot uint32) {
 	f.ready.Store(true)
 }
 
+// foundAhead is how many bytes of frames have their pages found before a slot is read into them. Frames are used one behind the other.
+const foundAhead = 64 << 20
+
+// find has pages found of the frames that follow.
+func (k *Cache) find(frames []frame, from int) {
+	if k.c.Pages == nil || from >= len(frames) {
+		return
+	}
+	for n := from + max(foundAhead/len(frames[from].mem), 1); from < min(n, len(frames)); from++ {
+		if f := &frames[from]; !f.asked {
+			f.asked = true
+			k.c.Pages.Find(f.mem, true, &f.found)
+		}
+	}
+}
+
 // Keep lets reads begin that waited for others to end.
 func (k *Cache) Keep() {
+	k.c.Pages.Keep()
 	k.c.Demand.Keep()
 	k.c.Ahead.Keep()
 }

@@ -53,6 +53,7 @@ type Backend struct {
 	Rate   float64 // bytes per second that were measured with it; 0: nothing was
 	Demand *Reads
 	Ahead  *Reads
+	Pages  *Pages // nil: they are found as they are touched
 
 	files []*os.File
 }
@@ -146,6 +147,9 @@ func (s *File) open(b backend) (*Backend, error) {
 		}
 	}
 	o.Ahead.follow(o.Demand)
+	if b.kind == Uring {
+		o.Pages = openPages()
+	}
 	return o, nil
 }
 
@@ -300,6 +304,7 @@ func (b *Backend) Close() error {
 			errs = append(errs, q.Close())
 		}
 	}
+	errs = append(errs, b.Pages.Close())
 	for _, f := range b.files {
 		errs = append(errs, f.Close())
 	}

@@ -53,6 +53,15 @@ func openRing(f *os.File) (device, error) {
 	return r, nil
 }
 
+// openPages makes what finds pages; nil if the system refuses.
+func openPages() *Pages {
+	r, err := newRing(-1)
+	if err != nil {
+		return nil
+	}
+	return newPages(r)
+}
+
 // dropCached gives the pages of a range back that a buffered read has left in the system's cache: they would count against the memory that the user granted.
 func dropCached(f *os.File) func(off, n int64) {
 	fd := int(f.Fd())

@@ -12,6 +12,8 @@ func openDirect(string) (*os.File, int, error) { return nil, 0, errors.ErrUnsupp
 
 func openRing(*os.File) (device, error) { return nil, errors.ErrUnsupported }
 
+func openPages() *Pages { return nil }
+
 func dropCached(*os.File) func(off, n int64) { return nil }
 
 func cached([]byte) bool { return false }

@@ -9,7 +9,7 @@ import (
 // Extent is a range of a file.
 type Extent struct{ Off, Length uint64 }
 
-// populateStep is what is mapped in one call, so that Stop does not wait long.
+// populateStep is what is mapped in one call, so that nobody waits long for its end.
 const populateStep = 4 << 20
 
 // Populating maps pages of a file beside other work, so that whoever touches them finds them there.

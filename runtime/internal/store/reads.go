@@ -156,7 +156,11 @@ func (q *Reads) Wait(r *Read) error {
 	}
 	q.flight.urgent.Add(1)
 	defer q.flight.urgent.Add(-1)
-	for end := time.Now().Add(q.spin); r.state.Load() == readUnderWay && time.Now().Before(end); {
+	spin := q.spin
+	if r.Fresh {
+		spin = 0 // the processor is needed to clear pages
+	}
+	for end := time.Now().Add(spin); r.state.Load() == readUnderWay && time.Now().Before(end); {
 		q.Poll()
 		if q.flight.behind != nil {
 			q.flight.behind.Keep()

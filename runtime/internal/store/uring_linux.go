@@ -48,6 +48,7 @@ type (
 const (
 	ringOffSQ, ringOffCQ, ringOffSQE = 0, 0x8000000, 0x10000000
 	opRead                           = 22
+	opMadvise                        = 25
 	enterGetEvents                   = 1
 	asyncRead                        = 1 << 4 // IOSQE_ASYNC
 	ringDepth                        = 64
@@ -116,6 +117,21 @@ func (r *ring) start(tag int, buf []byte, off int64, fresh bool) error {
 	r.pending++
 	r.under++
 	return nil
+}
+
+// find finds the pages of buf, in one of the kernel's threads.
+func (r *ring) find(tag int, buf []byte, write bool) {
+	tail := *r.sqTail
+	i := tail & r.sqMask
+	advice := uint32(unix.MADV_POPULATE_READ)
+	if write {
+		advice = unix.MADV_POPULATE_WRITE
+	}
+	r.sqes[i] = submission{op: opMadvise, fd: -1, addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))), len: uint32(len(buf)), rw: advice, user: uint64(tag)}
+	r.array[i] = i
+	atomic.StoreUint32(r.sqTail, tail+1)
+	r.pending++
+	r.under++
 }
 
 func (r *ring) flush() error {
