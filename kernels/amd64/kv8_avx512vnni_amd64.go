@@ -9,7 +9,7 @@ package amd64
 //go:noescape
 func Kv8_keys_avx512vnni(a *VecArgs)
 
-// makes Dst = N blocks of 32 halves of A = N blocks of 32 codes and B = N scales.
+// makes Dst = N blocks of 32 halves of A = N blocks of 32 codes and B = N scales, N a multiple of 16.
 //
 //go:noescape
 func Kv8_values_avx512vnni(a *VecArgs)

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // Keys and values in eight bits to pages of halves: kernels/scalar/kv8.go says what lies where.
@@ -25,11 +24,18 @@ func init() {
 
 // kvNumbers makes halves of a vector of codes times scales.
 func (g *gen) kvNumbers(codes operand.Mem, scale vec, dst operand.Mem) {
-	t := g.vec()
+	t, h := g.vec(), g.YMM()
 	g.VPMOVSXBD(codes, t)
 	g.VCVTDQ2PS(t, t)
 	g.VMULPS(scale, t, t)
-	g.VCVTPS2PH(operand.U8(0), t, dst)
+	// Into a register, then stored: into memory it takes a Zen 5 a third longer.
+	if g.width == 64 {
+		g.VCVTPS2PH(operand.U8(0), t, h)
+		g.VMOVDQU(h, dst)
+		return
+	}
+	g.VCVTPS2PH(operand.U8(0), t, h.AsX())
+	g.VMOVDQU(h.AsX(), dst)
 }
 
 func (g *gen) kvKeys() {
@@ -62,26 +68,27 @@ func (g *gen) kvKeys() {
 	g.end()
 }
 
+// kvValues converts the scales of some blocks at a time, and spreads each from memory, which takes a load only.
 func (g *gen) kvValues() {
-	a := g.begin("Kv8_values_"+g.name, "makes Dst = N blocks of 32 halves of A = N blocks of 32 codes and B = N scales.")
+	a := g.begin("Kv8_values_"+g.name, "makes Dst = N blocks of 32 halves of A = N blocks of 32 codes and B = N scales, N a multiple of 16.")
 	dst, codes, scales, n := g.field(a, vaDst), g.field(a, vaA), g.field(a, vaB), g.field(a, vaN)
 	lanes := g.width / 4
-	s, h := g.vec(), g.YMM()
+	spread := g.AllocLocal(g.width)
 
-	g.Label("block")
-	var from reg.Register = h
-	if g.width == 32 {
-		from = h.AsX()
+	g.Label("blocks")
+	s := g.vec()
+	g.VCVTPH2PS(mem(scales, 0), s)
+	g.VMOVUPS(s, spread)
+	for block := range lanes {
+		g.VBROADCASTSS(spread.Offset(4*block), s)
+		for i := range kvBlock / lanes {
+			g.kvNumbers(mem(codes, kvBlock*block+lanes*i), s, mem(dst, 2*(kvBlock*block+lanes*i)))
+		}
 	}
-	g.VPBROADCASTW(mem(scales, 0), from)
-	g.VCVTPH2PS(from, s)
-	for i := range kvBlock / lanes {
-		g.kvNumbers(mem(codes, lanes*i), s, mem(dst, 2*lanes*i))
-	}
-	g.ADDQ(operand.U8(2), scales)
-	g.ADDQ(operand.U8(kvBlock), codes)
-	g.ADDQ(operand.U8(2*kvBlock), dst)
-	g.DECQ(n)
-	g.JNZ(operand.LabelRef("block"))
+	g.ADDQ(operand.U32(2*lanes), scales)
+	g.ADDQ(operand.U32(kvBlock*lanes), codes)
+	g.ADDQ(operand.U32(2*kvBlock*lanes), dst)
+	g.SUBQ(operand.U32(lanes), n)
+	g.JNZ(operand.LabelRef("blocks"))
 	g.end()
 }

@@ -322,7 +322,14 @@ func (a *attention) page(w *worker, cache *kv.Cache, kvHead, page int, next plac
 	}
 	if a.shape.Eight {
 		k, v := unsafe.Pointer(unsafe.SliceData(s.k)), unsafe.Pointer(unsafe.SliceData(s.v))
+		// Attend fetches ahead for pages of halves. Codes are asked for whole, since expanding them takes longer than reading them.
+		if g.NextK != nil {
+			m.vec.Fetch(g.NextK, eightBytes(a.shape.KeyDim))
+		}
 		m.vec.ExpandK8(k, g.K, a.shape.KeyDim)
+		if g.NextV != nil {
+			m.vec.Fetch(g.NextV, eightBytes(a.shape.ValDim))
+		}
 		m.vec.ExpandV8(v, g.V, g.DV)
 		g.K, g.V = k, v
 	}
@@ -331,6 +338,9 @@ func (a *attention) page(w *worker, cache *kv.Cache, kvHead, page int, next plac
 	}
 	m.vec.Attend(g)
 }
+
+// eightBytes is the size of a page of n eight-bit numbers a position, with their scales.
+func eightBytes(n int) int { return kv.Chunk * (n + 2*((n+31)/32)) }
 
 // finish writes the queries' outputs.
 func (a *attention) finish(w *worker, r0, r1, h0, h1 int) {
