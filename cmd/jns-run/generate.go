@@ -182,6 +182,11 @@ func preparePrompt(c *cli.Command, e *engine.Engine, s *keptSession) (p question
 		if len(p.left) == 0 {
 			return p, jnscli.Usagef("%s holds no answer that could go on; give a prompt with -p TEXT", s.path)
 		}
+		if ended, err := s.Ended(); err != nil {
+			return p, err
+		} else if ended && !c.Bool("ignore-eos") {
+			return p, jnscli.Usagef("the last answer in %s has come to its end; give a prompt with -p TEXT, or go on past the end with --ignore-eos", s.path)
+		}
 		p.whole = append(append(p.whole, s.Tokens()...), p.left...)
 		return p, nil
 	}
@@ -209,6 +214,9 @@ func (p *question) answered(s *keptSession, text string) {
 
 // promptTokens gives the ids, and the turn that they are of a conversation, if any.
 func promptTokens(c *cli.Command, e *engine.Engine, s *keptSession) (tokens []int32, turn []engine.Message, err error) {
+	if len(s.messages) > 0 && (c.IsSet("tokens") || c.Bool("raw")) { // its messages would be lost
+		return nil, nil, jnscli.Usagef("%s holds a conversation, which --raw and --tokens do not go on with; leave them out, or keep this text in another file with --session", s.path)
+	}
 	if c.IsSet("tokens") {
 		if c.IsSet("prompt") {
 			return nil, nil, jnscli.Usagef("--tokens and --prompt exclude each other")

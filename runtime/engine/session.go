@@ -56,6 +56,14 @@ func (s *Session) Pending() []int32 {
 	return []int32{s.chosen}
 }
 
+// Ended says that the token chosen last ends a text: what would be generated after it is no part of an answer.
+func (s *Session) Ended() (bool, error) {
+	if s.chosen < 0 || !s.e.HasVocab() {
+		return false, nil
+	}
+	return s.e.isEOG(s.chosen)
+}
+
 // Room is the number of tokens that still fit.
 func (s *Session) Room() int { return s.cache.Limit() - s.cache.Len() }
 
