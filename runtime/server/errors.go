@@ -73,6 +73,12 @@ func unsupported(param, format string, args ...any) *apiError {
 	return e
 }
 
+// unknownModel is a 404 about a model's name.
+func unknownModel(asked, here string) *apiError {
+	return &apiError{status: http.StatusNotFound, kind: typeInvalid, param: "model", code: "model_not_found",
+		message: fmt.Sprintf("the model %q does not exist here; this server has %q", asked, here)}
+}
+
 // classify turns any error of a request into the answer. ctx is the request's.
 func classify(ctx context.Context, err error) *apiError {
 	var a *apiError

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 )
 
@@ -20,7 +19,7 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) error {
 
 func (s *Server) model(w http.ResponseWriter, r *http.Request) error {
 	if id := r.PathValue("id"); id != s.o.Model {
-		return &apiError{status: http.StatusNotFound, kind: typeInvalid, param: "model", code: "model_not_found", message: fmt.Sprintf("the model %q does not exist here; this server has %q", id, s.o.Model)}
+		return unknownModel(id, s.o.Model)
 	}
 	writeJSON(w, http.StatusOK, s.modelObject())
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -158,8 +157,7 @@ func badJSON(err error) *apiError {
 // job checks the common fields. fallback is how many tokens an answer has at most when the request does not say.
 func (c *common) job(f *facts, fallback int) (*job, error) {
 	if c.Model != nil && *c.Model != "" && *c.Model != f.model {
-		return nil, &apiError{status: 404, kind: typeInvalid, param: "model", code: "model_not_found",
-			message: fmt.Sprintf("the model %q does not exist here; this server has %q", *c.Model, f.model)}
+		return nil, unknownModel(*c.Model, f.model)
 	}
 	if c.N != nil && *c.N != 1 {
 		return nil, unsupported("n", "n is %d; only one answer a request is supported", *c.N)

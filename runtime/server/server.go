@@ -183,6 +183,7 @@ func (s *Server) routes() http.Handler {
 	for _, r := range []route{
 		{"POST", "/v1/chat/completions", s.answer(parseChat)},
 		{"POST", "/v1/completions", s.answer(parseCompletion)},
+		{"POST", "/v1/rerank", s.rerank},
 		{"GET", "/v1/models", s.models},
 		{"GET", "/v1/models/{id...}", s.model},
 		{"POST", "/tokenize", s.tokenize},
