@@ -344,6 +344,10 @@ func (p *floatProduct) multiply(a *MatMulArgs, n0, n int) {
 				Y: unsafe.Add(a.Y, uintptr(n0+done)*a.YStride+uintptr(t)*64), YStride: a.YStride,
 			}
 			setAhead(&g, g.P1, prefetching.Near/grp.tiles, prefetching.Far/grp.tiles, 0)
+			g.Turn = a.Cols / 4
+			if prefetching.Joined {
+				g.Turn -= min(g.Turn, prefetching.Near/grp.tiles/(4*p.layout.RowBytes(64)/64))
+			}
 			call(k.run, hide(&g))
 			done += k.cols
 		}

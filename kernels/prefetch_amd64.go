@@ -12,7 +12,7 @@ import (
 // prefetching is how kernels that read weights from memory ask for them before their time. It changes no result.
 var prefetching = cpu.AheadOfLoads()
 
-// ahead fills in where a kernel asks for weights of streams that begin at g.P0 and g.P1, s0 and s1 bytes a block.
+// askAhead fills in where a kernel asks for weights of streams that begin at g.P0 and g.P1, s0 and s1 bytes a block.
 func (p *product) askAhead(g *amd64.GemmArgs) {
 	near := prefetching.Near
 	if p.near != 0 && near > p.near {

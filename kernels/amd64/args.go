@@ -33,7 +33,8 @@ type GemmArgs struct {
 	Ahead   uintptr        // bytes that P1 moves for every block of a panel
 	Near    uintptr        // gemv: address from which on weights of the first tile row are asked for, into the first-level cache
 	Far     uintptr        // and into the second
-	Pace    uintptr        // bytes that both move for every block
+	Pace    uintptr        // bytes that both move for every block; kernels of float weights move them as they read
+	Turn    int            // float weights, several tile rows side by side: after so many fours of columns, at most Blocks/4, Near and Far go on in the next tile rows
 }
 
 // ProbeArgs is the argument block of the functions that measure the machine.

@@ -16,7 +16,7 @@ func TestGemmArgsLieWhereTheGeneratorPutsThem(t *testing.T) {
 		unsafe.Offsetof(a.P0), unsafe.Offsetof(a.P1), unsafe.Offsetof(a.Stride), unsafe.Offsetof(a.Tiles), unsafe.Offsetof(a.Blocks),
 		unsafe.Offsetof(a.X), unsafe.Offsetof(a.XStride), unsafe.Offsetof(a.Y), unsafe.Offsetof(a.YStride), unsafe.Offsetof(a.Codes),
 		unsafe.Offsetof(a.Scales), unsafe.Offsetof(a.CStride), unsafe.Offsetof(a.SStride), unsafe.Offsetof(a.Panels), unsafe.Offsetof(a.Load),
-		unsafe.Offsetof(a.Ahead), unsafe.Offsetof(a.Near), unsafe.Offsetof(a.Far), unsafe.Offsetof(a.Pace),
+		unsafe.Offsetof(a.Ahead), unsafe.Offsetof(a.Near), unsafe.Offsetof(a.Far), unsafe.Offsetof(a.Pace), unsafe.Offsetof(a.Turn),
 	} {
 		require.Equal(t, uintptr(8*i), off)
 	}

@@ -25,6 +25,9 @@ tile:
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), R11
 	SHRQ   $0x02, R11
+	MOVQ   R11, R12
+	MOVQ   152(AX), R11
+	SUBQ   R11, R12
 	TESTQ  R11, R11
 	JZ     four_end
 
@@ -105,6 +108,17 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	MOVQ  R12, R11
+	XORQ  R12, R12
+	TESTQ R11, R11
+	JNZ   four
 	MOVQ  32(AX), R11
 	ANDQ  $0x03, R11
 	TESTQ R11, R11
@@ -189,6 +203,9 @@ tile:
 	VPXORD Z1, Z1, Z1
 	MOVQ   32(AX), R10
 	SHRQ   $0x02, R10
+	MOVQ   R10, R11
+	MOVQ   152(AX), R10
+	SUBQ   R10, R11
 	TESTQ  R10, R10
 	JZ     four_end
 
@@ -237,6 +254,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R11, R10
+	XORQ  R11, R11
+	TESTQ R10, R10
+	JNZ   four
 	MOVQ  32(AX), R10
 	ANDQ  $0x03, R10
 	TESTQ R10, R10
@@ -301,6 +325,9 @@ tile:
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), R11
 	SHRQ   $0x02, R11
+	MOVQ   R11, R12
+	MOVQ   152(AX), R11
+	SUBQ   R11, R12
 	TESTQ  R11, R11
 	JZ     four_end
 
@@ -361,6 +388,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R12, R11
+	XORQ  R12, R12
+	TESTQ R11, R11
+	JNZ   four
 	MOVQ  32(AX), R11
 	ANDQ  $0x03, R11
 	TESTQ R11, R11
@@ -435,6 +469,9 @@ tile:
 	VPXORD Z7, Z7, Z7
 	MOVQ   32(AX), R12
 	SHRQ   $0x02, R12
+	MOVQ   R12, R13
+	MOVQ   152(AX), R12
+	SUBQ   R12, R13
 	TESTQ  R12, R12
 	JZ     four_end
 
@@ -519,6 +556,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R13, R12
+	XORQ  R13, R13
+	TESTQ R12, R12
+	JNZ   four
 	MOVQ  32(AX), R12
 	ANDQ  $0x03, R12
 	TESTQ R12, R12
@@ -609,6 +653,9 @@ tile:
 	VPXORD Z11, Z11, Z11
 	MOVQ   32(AX), R13
 	SHRQ   $0x02, R13
+	MOVQ   R13, R14
+	MOVQ   152(AX), R13
+	SUBQ   R13, R14
 	TESTQ  R13, R13
 	JZ     four_end
 
@@ -717,6 +764,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R14, R13
+	XORQ  R14, R14
+	TESTQ R13, R13
+	JNZ   four
 	MOVQ  32(AX), R13
 	ANDQ  $0x03, R13
 	TESTQ R13, R13
@@ -831,6 +885,9 @@ tile:
 	VPXORD Z23, Z23, Z23
 	MOVQ   32(AX), R14
 	SHRQ   $0x02, R14
+	MOVQ   R14, R15
+	MOVQ   152(AX), R14
+	SUBQ   R14, R15
 	TESTQ  R14, R14
 	JZ     four_end
 
@@ -1012,6 +1069,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R15, R14
+	XORQ  R15, R15
+	TESTQ R14, R14
+	JNZ   four
 	MOVQ  32(AX), R14
 	ANDQ  $0x03, R14
 	TESTQ R14, R14

@@ -24,6 +24,9 @@ tile:
 	VPXOR Y3, Y3, Y3
 	MOVQ  32(AX), R10
 	SHRQ  $0x02, R10
+	MOVQ  R10, R11
+	MOVQ  152(AX), R10
+	SUBQ  R10, R11
 	TESTQ R10, R10
 	JZ    four_end
 
@@ -80,6 +83,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R11, R10
+	XORQ  R11, R11
+	TESTQ R10, R10
+	JNZ   four
 	MOVQ  32(AX), R10
 	ANDQ  $0x03, R10
 	TESTQ R10, R10

@@ -25,6 +25,9 @@ tile:
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), R11
 	SHRQ   $0x02, R11
+	MOVQ   R11, R12
+	MOVQ   152(AX), R11
+	SUBQ   R11, R12
 	TESTQ  R11, R11
 	JZ     four_end
 
@@ -89,6 +92,17 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	MOVQ  R12, R11
+	XORQ  R12, R12
+	TESTQ R11, R11
+	JNZ   four
 	MOVQ  32(AX), R11
 	ANDQ  $0x03, R11
 	TESTQ R11, R11
@@ -169,6 +183,9 @@ tile:
 	VPXORD Z1, Z1, Z1
 	MOVQ   32(AX), R10
 	SHRQ   $0x02, R10
+	MOVQ   R10, R11
+	MOVQ   152(AX), R10
+	SUBQ   R10, R11
 	TESTQ  R10, R10
 	JZ     four_end
 
@@ -209,6 +226,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R11, R10
+	XORQ  R11, R11
+	TESTQ R10, R10
+	JNZ   four
 	MOVQ  32(AX), R10
 	ANDQ  $0x03, R10
 	TESTQ R10, R10
@@ -271,6 +295,9 @@ tile:
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), R11
 	SHRQ   $0x02, R11
+	MOVQ   R11, R12
+	MOVQ   152(AX), R11
+	SUBQ   R11, R12
 	TESTQ  R11, R11
 	JZ     four_end
 
@@ -323,6 +350,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R12, R11
+	XORQ  R12, R12
+	TESTQ R11, R11
+	JNZ   four
 	MOVQ  32(AX), R11
 	ANDQ  $0x03, R11
 	TESTQ R11, R11
@@ -395,6 +429,9 @@ tile:
 	VPXORD Z7, Z7, Z7
 	MOVQ   32(AX), R12
 	SHRQ   $0x02, R12
+	MOVQ   R12, R13
+	MOVQ   152(AX), R12
+	SUBQ   R12, R13
 	TESTQ  R12, R12
 	JZ     four_end
 
@@ -471,6 +508,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R13, R12
+	XORQ  R13, R13
+	TESTQ R12, R12
+	JNZ   four
 	MOVQ  32(AX), R12
 	ANDQ  $0x03, R12
 	TESTQ R12, R12
@@ -559,6 +603,9 @@ tile:
 	VPXORD Z11, Z11, Z11
 	MOVQ   32(AX), R13
 	SHRQ   $0x02, R13
+	MOVQ   R13, R14
+	MOVQ   152(AX), R13
+	SUBQ   R13, R14
 	TESTQ  R13, R13
 	JZ     four_end
 
@@ -659,6 +706,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R14, R13
+	XORQ  R14, R14
+	TESTQ R13, R13
+	JNZ   four
 	MOVQ  32(AX), R13
 	ANDQ  $0x03, R13
 	TESTQ R13, R13
@@ -771,6 +825,9 @@ tile:
 	VPXORD Z23, Z23, Z23
 	MOVQ   32(AX), R14
 	SHRQ   $0x02, R14
+	MOVQ   R14, R15
+	MOVQ   152(AX), R14
+	SUBQ   R14, R15
 	TESTQ  R14, R14
 	JZ     four_end
 
@@ -944,6 +1001,13 @@ four:
 	JNZ          four
 
 four_end:
+	// what is ahead of the rest of the columns lies in the tile rows after these
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	MOVQ  R15, R14
+	XORQ  R15, R15
+	TESTQ R14, R14
+	JNZ   four
 	MOVQ  32(AX), R14
 	ANDQ  $0x03, R14
 	TESTQ R14, R14

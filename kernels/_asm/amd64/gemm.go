@@ -33,6 +33,7 @@ const (
 	argNear
 	argFar
 	argPace
+	argTurn
 )
 
 // expandNear is how far ahead of the codes a kernel that expands weights asks for them, which waits for nothing else.

@@ -109,7 +109,25 @@ func (g *gen) float(f floatFormat, r, n int) {
 	}
 	count := g.field(a, argBlocks)
 	g.SHRQ(operand.U8(2), count)
+	var rest reg.GPVirtual
+	if r > 1 {
+		rest = g.GP64()
+		g.MOVQ(count, rest)
+		g.MOVQ(mem(a, argTurn), count)
+		g.SUBQ(count, rest)
+	}
 	loop("four", count, unroll)
+	if r > 1 {
+		g.Comment("what is ahead of the rest of the columns lies in the tile rows after these")
+		for range r - 1 {
+			g.ADDQ(stride, near.base)
+			g.ADDQ(stride, far.base)
+		}
+		g.MOVQ(rest, count)
+		g.XORQ(rest, rest)
+		g.TESTQ(count, count)
+		g.JNZ(operand.LabelRef("four"))
+	}
 	count = g.field(a, argBlocks)
 	g.ANDQ(operand.U8(unroll-1), count)
 	loop("one", count, 1)
