@@ -86,14 +86,16 @@ func (g *gen) float(f floatFormat, r, n int) {
 		}
 	}
 	const unroll = 4
-	loop := func(label string, count reg.GPVirtual, k int) {
+	loop := func(label string, count reg.GPVirtual, k int, twice bool) {
 		g.TESTQ(count, count)
 		g.JZ(operand.LabelRef(label + "_end"))
 		g.Label(label)
 		for i := range k {
 			if i*f.col%64 == 0 {
 				for t := range r {
-					g.PREFETCHT1(far.at(t, i*f.col))
+					if twice {
+						g.PREFETCHT1(far.at(t, i*f.col))
+					}
 					g.PREFETCHT0(near.at(t, i*f.col))
 				}
 			}
@@ -116,7 +118,15 @@ func (g *gen) float(f floatFormat, r, n int) {
 		g.MOVQ(mem(a, argTurn), count)
 		g.SUBQ(count, rest)
 	}
-	loop("four", count, unroll)
+	g.Label("pass")
+	g.CMPQ(near.base, far.base)
+	g.JE(operand.LabelRef("once"))
+	loop("four", count, unroll, true)
+	g.JMP(operand.LabelRef("turn"))
+	g.Label("once")
+	g.Comment("the second-level cache is asked for nothing of its own")
+	loop("near", count, unroll, false)
+	g.Label("turn")
 	if r > 1 {
 		g.Comment("what is ahead of the rest of the columns lies in the tile rows after these")
 		for range r - 1 {
@@ -126,11 +136,11 @@ func (g *gen) float(f floatFormat, r, n int) {
 		g.MOVQ(rest, count)
 		g.XORQ(rest, rest)
 		g.TESTQ(count, count)
-		g.JNZ(operand.LabelRef("four"))
+		g.JNZ(operand.LabelRef("pass"))
 	}
 	count = g.field(a, argBlocks)
 	g.ANDQ(operand.U8(unroll-1), count)
-	loop("one", count, 1)
+	loop("one", count, 1, true)
 
 	out := g.columns(y, g.field(a, argYStride), n)
 	for t := range r {
