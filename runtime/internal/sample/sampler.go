@@ -74,26 +74,52 @@ func (s *Sampler) SampleOf(logits []float32, history []int32, set []uint64) (int
 	if len(logits) != s.vocab {
 		return 0, fmt.Errorf("%w: %d values for a vocabulary of %d", ErrLogits, len(logits), s.vocab)
 	}
+	greedy := s.p.Temperature == 0 || s.p.TopK == 1
+	plain := set == nil && len(s.biased) == 0 && !s.p.penalizes()
+	if greedy && plain {
+		return greatestOf(logits)
+	}
 	c := s.cands[:s.vocab]
 	for i, l := range logits {
-		if l-l != 0 { // NaN and the infinities
-			return 0, fmt.Errorf("%w: token %d has %v; the model's arithmetic went wrong", ErrLogits, i, l)
+		if l-l != 0 {
+			return 0, notFinite(i, l)
 		}
 		c[i] = cand{l, int32(i)}
 	}
-	for _, id := range s.biased {
-		c[id].logit += s.p.LogitBias[id]
+	if !plain {
+		for _, id := range s.biased {
+			c[id].logit += s.p.LogitBias[id]
+		}
+		s.penalize(c, history)
+		c = allowed(c, len(s.biased) > 0, set)
+		if len(c) == 0 {
+			return 0, fmt.Errorf("%w: logit_bias forbids every token that could follow", ErrLogits)
+		}
 	}
-	s.penalize(c, history)
-	c = allowed(c, len(s.biased) > 0, set)
-	if len(c) == 0 {
-		return 0, fmt.Errorf("%w: logit_bias forbids every token that could follow", ErrLogits)
-	}
-	if s.p.Temperature == 0 || s.p.TopK == 1 {
+	if greedy {
 		return greatest(c).id, nil
 	}
 	c = s.truncate(c)
 	return choose(c, float64(s.p.Temperature), draw(s.p.Seed, uint64(len(history)))), nil
+}
+
+// greatestOf is the greedy choice where nothing changes the logits: workers wait while a token is chosen, so no candidates are written down for it.
+func greatestOf(logits []float32) (int32, error) {
+	best, at := logits[0], 0
+	for i, l := range logits {
+		if l-l != 0 {
+			return 0, notFinite(i, l)
+		}
+		if l > best {
+			best, at = l, i
+		}
+	}
+	return int32(at), nil
+}
+
+// notFinite is the error of a NaN or an infinity.
+func notFinite(i int, l float32) error {
+	return fmt.Errorf("%w: token %d has %v; the model's arithmetic went wrong", ErrLogits, i, l)
 }
 
 // allowed drops forbidden candidates and those outside of a set, keeping the order. Penalties and biases of great size can
@@ -114,10 +140,15 @@ func allowed(c []cand, biased bool, set []uint64) []cand {
 	return c[:n]
 }
 
+// penalizes says whether any penalty is set.
+func (p *Params) penalizes() bool {
+	return (p.RepeatPenalty != 1 || p.FrequencyPenalty != 0 || p.PresencePenalty != 0) && p.PenaltyWindow != 0
+}
+
 // penalize lowers the logits of tokens in the window.
 func (s *Sampler) penalize(c []cand, history []int32) {
 	p := &s.p
-	if p.RepeatPenalty == 1 && p.FrequencyPenalty == 0 && p.PresencePenalty == 0 || p.PenaltyWindow == 0 {
+	if !p.penalizes() {
 		return
 	}
 	if p.PenaltyWindow > 0 && len(history) > p.PenaltyWindow {

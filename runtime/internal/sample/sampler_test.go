@@ -194,6 +194,32 @@ func TestGreedyTakesTheGreatestAndOfEqualsTheLowestId(t *testing.T) {
 	require.EqualValues(t, 1, id)
 }
 
+// The short way of a greedy choice is the long one's: a set of all tokens takes the latter.
+func TestGreedyChoosesAlikeBothWays(t *testing.T) {
+	values := []float32{0, float32(math.Copysign(0, -1)), 1, 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}
+	for seed := range uint64(3000) {
+		logits := make([]float32, 1+seed%17)
+		kinds := uint64(len(values))
+		if seed%3 != 0 {
+			kinds -= 3 // finite
+		}
+		for i := range logits {
+			logits[i] = values[mix(seed*100+uint64(i))%kinds]
+		}
+		p := Greedy()
+		if seed%2 == 1 {
+			p = Defaults()
+			p.TopK = 1
+		}
+		s, err := New(p, len(logits))
+		require.NoError(t, err)
+		short, err := s.Sample(logits, nil)
+		long, errLong := s.SampleOf(logits, nil, []uint64{math.MaxUint64})
+		require.Equal(t, errLong, err, "%v", logits)
+		require.Equal(t, long, short, "%v", logits)
+	}
+}
+
 func TestFrequenciesFollowTheDistribution(t *testing.T) {
 	p := Greedy()
 	p.Temperature, p.Seed = 0.5, 7
