@@ -42,17 +42,11 @@ type product struct {
 // panelSet is what multiplies one form of expanded weights: kernels by number of activation rows, largest first.
 type panelSet struct {
 	wide []panel // of two tile rows; may be empty
-	one  []panel // of one tile row, or of half of one (8 rows)
-	half bool
+	one  []panel // of one tile row
 }
 
-// ahead is how many bytes of a tile row a kernel prefetches in a block.
-func (s *panelSet) ahead() int {
-	if s.half {
-		return 64
-	}
-	return 128
-}
+// blockAhead is how many bytes of a tile row a panel at most prefetches in a block.
+const blockAhead = 128
 
 type panel struct {
 	cols int
@@ -271,17 +265,11 @@ func (s *panelSet) columns(g *amd64.GemmArgs, rows, n, left int) {
 		g.Ahead = 0
 		if ahead < left {
 			// As slowly as it may go to be done with all columns, at most what a kernel prefetches in a block.
-			g.Ahead = uintptr(min(s.ahead(), pad64(max(1, left*k.cols/(g.Blocks*n)))))
+			g.Ahead = uintptr(min(blockAhead, pad64(max(1, left*k.cols/(g.Blocks*n)))))
 			panels = min(panels, max(1, (left-ahead)/(int(g.Ahead)*g.Blocks)))
 		}
 		// Never a pointer past the last row: the collector would take it for one into the next object.
 		g.X, g.Y = unsafe.Add(x, uintptr(done)*g.XStride), unsafe.Add(y, uintptr(done)*g.YStride)
-		if s.half {
-			h := *g
-			h.Codes, h.Scales, h.Y, h.Panels = unsafe.Add(g.Codes, 32), unsafe.Add(g.Scales, 32), unsafe.Add(g.Y, 32), panels
-			h.Ahead = 0
-			call(k.run, hide(&h))
-		}
 		g.Panels = panels
 		g.P1 = unsafe.Add(next, min(ahead, max(0, left-128)))
 		call(k.run, hide(g))

@@ -337,47 +337,39 @@ var avx2S16s = &panelSet{
 
 var avx2U4s = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u4s_q8x_8x4_avx2},
-		{2, amd64.Panel_u4s_q8x_8x2_avx2},
-		{1, amd64.Panel_u4s_q8x_8x1_avx2},
+		{3, amd64.Panel_u4s_q8x_16x3_avx2},
+		{2, amd64.Panel_u4s_q8x_16x2_avx2},
+		{1, amd64.Panel_u4s_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2U5s = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u5s_q8x_8x4_avx2},
-		{2, amd64.Panel_u5s_q8x_8x2_avx2},
-		{1, amd64.Panel_u5s_q8x_8x1_avx2},
+		{2, amd64.Panel_u5s_q8x_16x2_avx2},
+		{1, amd64.Panel_u5s_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2U4m = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u4m_q8x_8x4_avx2},
-		{2, amd64.Panel_u4m_q8x_8x2_avx2},
-		{1, amd64.Panel_u4m_q8x_8x1_avx2},
+		{3, amd64.Panel_u4m_q8x_16x3_avx2},
+		{2, amd64.Panel_u4m_q8x_16x2_avx2},
+		{1, amd64.Panel_u4m_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2U5m = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u5m_q8x_8x4_avx2},
-		{2, amd64.Panel_u5m_q8x_8x2_avx2},
-		{1, amd64.Panel_u5m_q8x_8x1_avx2},
+		{2, amd64.Panel_u5m_q8x_16x2_avx2},
+		{1, amd64.Panel_u5m_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2U6g = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u6g_q8x_8x4_avx2},
-		{2, amd64.Panel_u6g_q8x_8x2_avx2},
-		{1, amd64.Panel_u6g_q8x_8x1_avx2},
+		{2, amd64.Panel_u6g_q8x_16x2_avx2},
+		{1, amd64.Panel_u6g_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2Products = []product{
@@ -392,7 +384,7 @@ var avx2Products = []product{
 		expand: amd64.Expand_q8_0x16_codes_16x32_avx2, panels: avx2S16s,
 	},
 	{
-		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x4_avx2",
+		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_16x3_avx2",
 		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_q4_0x16_q8x_16x2_avx2},
@@ -402,7 +394,7 @@ var avx2Products = []product{
 		expand: amd64.Expand_q4_0x16_codes_16x32_avx2, panels: avx2U4s,
 	},
 	{
-		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_8x4_avx2",
+		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_16x3_avx2",
 		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q4_1x16_q8x_16x2_avx2},
@@ -412,7 +404,7 @@ var avx2Products = []product{
 		expand: amd64.Expand_q4_1x16_codes_16x32_avx2, panels: avx2U4m,
 	},
 	{
-		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_8x4_avx2",
+		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_16x2_avx2",
 		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_q5_0x16_q8x_16x2_avx2},
@@ -422,7 +414,7 @@ var avx2Products = []product{
 		expand: amd64.Expand_q5_0x16_codes_16x32_avx2, panels: avx2U5s,
 	},
 	{
-		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_8x4_avx2",
+		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_16x2_avx2",
 		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q5_1x16_q8x_16x2_avx2},
@@ -432,7 +424,7 @@ var avx2Products = []product{
 		expand: amd64.Expand_q5_1x16_codes_16x32_avx2, panels: avx2U5m,
 	},
 	{
-		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_8x4_avx2",
+		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_16x3_avx2",
 		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q4_kx16_q8x_16x2_avx2},
@@ -442,7 +434,7 @@ var avx2Products = []product{
 		expand: amd64.Expand_q4_kx16_codes_16x32_avx2, panels: avx2U4m,
 	},
 	{
-		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_8x4_avx2",
+		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_16x2_avx2",
 		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q5_kx16_q8x_16x2_avx2},
@@ -452,7 +444,7 @@ var avx2Products = []product{
 		expand: amd64.Expand_q5_kx16_codes_16x32_avx2, panels: avx2U5m,
 	},
 	{
-		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_8x4_avx2",
+		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_16x2_avx2",
 		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q6_kx16_q8x_16x2_avx2},

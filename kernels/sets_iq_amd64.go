@@ -9,20 +9,18 @@ import (
 
 var avx2U7s = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u7s_q8x_8x4_avx2},
-		{2, amd64.Panel_u7s_q8x_8x2_avx2},
-		{1, amd64.Panel_u7s_q8x_8x1_avx2},
+		{3, amd64.Panel_u7s_q8x_16x3_avx2},
+		{2, amd64.Panel_u7s_q8x_16x2_avx2},
+		{1, amd64.Panel_u7s_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2U7g = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u7g_q8x_8x4_avx2},
-		{2, amd64.Panel_u7g_q8x_8x2_avx2},
-		{1, amd64.Panel_u7g_q8x_8x1_avx2},
+		{3, amd64.Panel_u7g_q8x_16x3_avx2},
+		{2, amd64.Panel_u7g_q8x_16x2_avx2},
+		{1, amd64.Panel_u7g_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx512Booked = []product{
@@ -253,7 +251,7 @@ var avxvnniBooked = []product{
 
 var avx2Booked = []product{
 	{
-		layout: tile.IQ1_Sx16, name: "gemm_iq1_sx16_q8x_8x4_avx2",
+		layout: tile.IQ1_Sx16, name: "gemm_iq1_sx16_q8x_16x2_avx2",
 		s0: tile.IQx16D, s1: tile.IQ1_Sx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq1_sx16_q8x_16x2_avx2},
@@ -263,7 +261,7 @@ var avx2Booked = []product{
 		expand: amd64.Expand_iq1_sx16_codes_16x32_avx2, panels: avx2U5s,
 	},
 	{
-		layout: tile.IQ1_Mx16, name: "gemm_iq1_mx16_q8x_8x4_avx2",
+		layout: tile.IQ1_Mx16, name: "gemm_iq1_mx16_q8x_16x3_avx2",
 		s0: tile.IQx16D, s1: tile.IQ1_Mx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_iq1_mx16_q8x_16x2_avx2},
@@ -273,12 +271,12 @@ var avx2Booked = []product{
 		expand: amd64.Expand_iq1_mx16_codes_16x32_avx2, panels: avx2U5g,
 	},
 	{
-		layout: tile.IQ2_XXSx16, name: "gemm_iq2_xxsx16_q8x_8x4_avx2",
+		layout: tile.IQ2_XXSx16, name: "gemm_iq2_xxsx16_q8x_16x3_avx2",
 		s0: tile.IQx16D, s1: tile.IQ2_XXSx16Block, scales: 64,
 		expand: amd64.Expand_iq2_xxsx16_codes_16x32_avx2, panels: avx2U7s,
 	},
 	{
-		layout: tile.IQ2_XXSLx16, name: "gemm_iq2_xxslx16_q8x_8x4_avx2",
+		layout: tile.IQ2_XXSLx16, name: "gemm_iq2_xxslx16_q8x_16x3_avx2",
 		s0: tile.IQx16D, s1: tile.IQ2_XXSLx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq2_xxslx16_q8x_16x2_avx2},
@@ -288,7 +286,7 @@ var avx2Booked = []product{
 		expand: amd64.Expand_iq2_xxslx16_codes_16x32_avx2, panels: avx2U7s,
 	},
 	{
-		layout: tile.IQ2_XSx16, name: "gemm_iq2_xsx16_q8x_8x4_avx2",
+		layout: tile.IQ2_XSx16, name: "gemm_iq2_xsx16_q8x_16x3_avx2",
 		s0: tile.IQx16D, s1: tile.IQ2Lx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_iq2_xsx16_q8x_16x2_avx2},
@@ -298,7 +296,7 @@ var avx2Booked = []product{
 		expand: amd64.Expand_iq2_xsx16_codes_16x32_avx2, panels: avx2U7g,
 	},
 	{
-		layout: tile.IQ2_Sx16, name: "gemm_iq2_sx16_q8x_8x4_avx2",
+		layout: tile.IQ2_Sx16, name: "gemm_iq2_sx16_q8x_16x3_avx2",
 		s0: tile.IQx16D, s1: tile.IQ2Lx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_iq2_sx16_q8x_16x2_avx2},
@@ -308,12 +306,12 @@ var avx2Booked = []product{
 		expand: amd64.Expand_iq2_sx16_codes_16x32_avx2, panels: avx2U7g,
 	},
 	{
-		layout: tile.IQ3_XXSx16, name: "gemm_iq3_xxsx16_q8x_8x4_avx2",
+		layout: tile.IQ3_XXSx16, name: "gemm_iq3_xxsx16_q8x_16x3_avx2",
 		s0: tile.IQx16D, s1: tile.IQ3_XXSx16Block, scales: 64,
 		expand: amd64.Expand_iq3_xxsx16_codes_16x32_avx2, panels: avx2U7s,
 	},
 	{
-		layout: tile.IQ3_XXSLx16, name: "gemm_iq3_xxslx16_q8x_8x4_avx2",
+		layout: tile.IQ3_XXSLx16, name: "gemm_iq3_xxslx16_q8x_16x3_avx2",
 		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq3_xxslx16_q8x_16x2_avx2},
@@ -323,7 +321,7 @@ var avx2Booked = []product{
 		expand: amd64.Expand_iq3_xxslx16_codes_16x32_avx2, panels: avx2U7s,
 	},
 	{
-		layout: tile.IQ3_Sx16, name: "gemm_iq3_sx16_q8x_8x4_avx2",
+		layout: tile.IQ3_Sx16, name: "gemm_iq3_sx16_q8x_16x2_avx2",
 		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq3_sx16_q8x_16x2_avx2},

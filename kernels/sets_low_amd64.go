@@ -34,29 +34,26 @@ var avxvnniU7n = &panelSet{
 
 var avx2U4n = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u4n_q8x_8x4_avx2},
-		{2, amd64.Panel_u4n_q8x_8x2_avx2},
-		{1, amd64.Panel_u4n_q8x_8x1_avx2},
+		{3, amd64.Panel_u4n_q8x_16x3_avx2},
+		{2, amd64.Panel_u4n_q8x_16x2_avx2},
+		{1, amd64.Panel_u4n_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2U4g = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u4g_q8x_8x4_avx2},
-		{2, amd64.Panel_u4g_q8x_8x2_avx2},
-		{1, amd64.Panel_u4g_q8x_8x1_avx2},
+		{3, amd64.Panel_u4g_q8x_16x3_avx2},
+		{2, amd64.Panel_u4g_q8x_16x2_avx2},
+		{1, amd64.Panel_u4g_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2U5g = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u5g_q8x_8x4_avx2},
-		{2, amd64.Panel_u5g_q8x_8x2_avx2},
-		{1, amd64.Panel_u5g_q8x_8x1_avx2},
+		{3, amd64.Panel_u5g_q8x_16x3_avx2},
+		{2, amd64.Panel_u5g_q8x_16x2_avx2},
+		{1, amd64.Panel_u5g_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx512Low = []product{
@@ -321,7 +318,7 @@ var avxvnniLow = []product{
 
 var avx2Low = []product{
 	{
-		layout: tile.Q2_Kx16, name: "gemm_q2_kx16_q8x_8x4_avx2",
+		layout: tile.Q2_Kx16, name: "gemm_q2_kx16_q8x_16x3_avx2",
 		s0: 0, s1: tile.Q2_Kx16Block, scales: 256, halves: true,
 		gemv: []panel{
 			{2, amd64.Gemv_q2_kx16_q8x_16x2_avx2},
@@ -331,7 +328,7 @@ var avx2Low = []product{
 		expand: amd64.Expand_q2_kx16_codes_16x32_avx2, panels: avx2U4n,
 	},
 	{
-		layout: tile.Q3_Kx16, name: "gemm_q3_kx16_q8x_8x4_avx2",
+		layout: tile.Q3_Kx16, name: "gemm_q3_kx16_q8x_16x3_avx2",
 		s0: tile.Q3_Kx16D, s1: tile.Q3_Kx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q3_kx16_q8x_16x2_avx2},
@@ -361,7 +358,7 @@ var avx2Low = []product{
 		expand: amd64.Expand_iq4_xsx16_codes_16x32_avx2, panels: avx2S16s,
 	},
 	{
-		layout: tile.TQ1_0x16, name: "gemm_tq1_0x16_q8x_8x4_avx2",
+		layout: tile.TQ1_0x16, name: "gemm_tq1_0x16_q8x_16x3_avx2",
 		s0: tile.TQ1_0x16Scales, s1: tile.TQ1_0x16Codes, scales: 64,
 		gemv: []panel{
 			{1, amd64.Gemv_tq1_0x16_q8x_16x1_avx2},
@@ -370,7 +367,7 @@ var avx2Low = []product{
 		expand: amd64.Expand_tq1_0x16_codes_16x32_avx2, panels: avx2U4s,
 	},
 	{
-		layout: tile.TQ2_0x16, name: "gemm_tq2_0x16_q8x_8x4_avx2",
+		layout: tile.TQ2_0x16, name: "gemm_tq2_0x16_q8x_16x3_avx2",
 		s0: tile.TQ2_0x16Scales, s1: tile.TQ2_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_tq2_0x16_q8x_16x2_avx2},
@@ -380,7 +377,7 @@ var avx2Low = []product{
 		expand: amd64.Expand_tq2_0x16_codes_16x32_avx2, panels: avx2U4s,
 	},
 	{
-		layout: tile.MXFP4x16, name: "gemm_mxfp4x16_q8x_8x4_avx2",
+		layout: tile.MXFP4x16, name: "gemm_mxfp4x16_q8x_16x2_avx2",
 		s0: tile.MXFP4x16Scales, s1: tile.MXFP4x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_mxfp4x16_q8x_16x2_avx2},
@@ -390,7 +387,7 @@ var avx2Low = []product{
 		expand: amd64.Expand_mxfp4x16_codes_16x32_avx2, panels: avx2U5s,
 	},
 	{
-		layout: tile.NVFP4x16, name: "gemm_nvfp4x16_q8x_8x4_avx2",
+		layout: tile.NVFP4x16, name: "gemm_nvfp4x16_q8x_16x3_avx2",
 		s0: tile.NVFP4x16Scales, s1: tile.NVFP4x16Codes, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_nvfp4x16_q8x_16x2_avx2},
@@ -400,7 +397,7 @@ var avx2Low = []product{
 		expand: amd64.Expand_nvfp4x16_codes_16x32_avx2, panels: avx2U5g,
 	},
 	{
-		layout: tile.Q1_0x16, name: "gemm_q1_0x16_q8x_8x4_avx2",
+		layout: tile.Q1_0x16, name: "gemm_q1_0x16_q8x_16x3_avx2",
 		s0: tile.Q1_0x16Scales, s1: tile.Q1_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_q1_0x16_q8x_16x2_avx2},
@@ -410,7 +407,7 @@ var avx2Low = []product{
 		expand: amd64.Expand_q1_0x16_codes_16x32_avx2, panels: avx2U4s,
 	},
 	{
-		layout: tile.Q2_0x16, name: "gemm_q2_0x16_q8x_8x4_avx2",
+		layout: tile.Q2_0x16, name: "gemm_q2_0x16_q8x_16x3_avx2",
 		s0: tile.Q2_0x16Scales, s1: tile.Q2_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_q2_0x16_q8x_16x2_avx2},

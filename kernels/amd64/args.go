@@ -12,7 +12,7 @@ import "unsafe"
 //     P0, P1, Near and Far are moved on by what was read
 //   - expand (weights to codes and float scales): P0, P1, Blocks, Codes, Scales
 //   - panel (product of expanded weights): Codes, Scales, CStride, SStride, Blocks, X, XStride, Panels (counted down), Y, YStride, Load;
-//     meanwhile it prefetches 128 bytes (of half a tile row: 64) a block from P1 on, of a second tile row from P1 + Stride on. Panels of tile
+//     meanwhile it prefetches 128 bytes a block from P1 on, of a second tile row from P1 + Stride on. Panels of tile
 //     registers leave Panels as it is and write to 8 KiB at P0, a multiple of 8 KiB
 type GemmArgs struct {
 	P0      unsafe.Pointer // stream 0 of the first tile row; panel: scratch

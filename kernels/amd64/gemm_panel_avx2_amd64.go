@@ -19,152 +19,137 @@ func Panel_s16s_q8x_16x2_avx2(a *GemmArgs)
 //go:noescape
 func Panel_s16s_q8x_16x3_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4s_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u4s_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4s_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u4s_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4s_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u4s_q8x_16x3_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5s_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u5s_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5s_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u5s_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5s_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u4m_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4m_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u4m_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4m_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u4m_q8x_16x3_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4m_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u5m_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5m_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u5m_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5m_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u6g_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5m_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u6g_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u6g_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u5g_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u6g_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u5g_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u6g_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u5g_q8x_16x3_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5g_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u7s_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5g_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u7s_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u5g_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u7s_q8x_16x3_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u7s_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u7g_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u7s_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u7g_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u7s_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u7g_q8x_16x3_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u7g_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u4g_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u7g_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u4g_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u7g_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u4g_q8x_16x3_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4g_q8x_8x1_avx2(a *GemmArgs)
+func Panel_u4n_q8x_16x1_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4g_q8x_8x2_avx2(a *GemmArgs)
+func Panel_u4n_q8x_16x2_avx2(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u4g_q8x_8x4_avx2(a *GemmArgs)
-
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
-//
-//go:noescape
-func Panel_u4n_q8x_8x1_avx2(a *GemmArgs)
-
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
-//
-//go:noescape
-func Panel_u4n_q8x_8x2_avx2(a *GemmArgs)
-
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
-//
-//go:noescape
-func Panel_u4n_q8x_8x4_avx2(a *GemmArgs)
+func Panel_u4n_q8x_16x3_avx2(a *GemmArgs)

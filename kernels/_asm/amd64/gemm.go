@@ -130,8 +130,11 @@ type dot struct {
 	acc   []vec // 32-bit sums
 	fresh []bool
 	part  []vec // 16-bit sums
-	steps int
+	whole bool  // all steps are one run: its 16-bit sums are kept in acc, which then begins at zero
 }
+
+// runOf is how many products of pairs of codes of some bits 16 bits hold the sum of.
+var runOf = map[int]int{4: 8, 5: 4, 6: 2, 7: 1}
 
 // signed reports whether codes of this width are used with the bias taken off.
 func (g *gen) signed(bits int) bool { return !g.vnni && bits == 8 }
@@ -178,8 +181,10 @@ func (d *dot) add(i int, w, abs vec, x operand.Op, step, n int) {
 		d.VPSIGNB(w, x, t)
 		d.VPMADDUBSW(t, abs, t)
 		d.sum16(i, t)
+	case d.whole:
+		d.oneRun(i, w, x, step, n)
 	default:
-		run := min(map[int]int{4: 8, 5: 4, 6: 2, 7: 1}[d.bits], n)
+		run := min(runOf[d.bits], n)
 		if step%run == 0 {
 			d.part[i] = d.vec()
 			d.VPMADDUBSW(x, w, d.part[i])
@@ -191,6 +196,20 @@ func (d *dot) add(i int, w, abs vec, x operand.Op, step, n int) {
 		if step%run == run-1 {
 			d.sum16(i, d.part[i])
 		}
+	}
+}
+
+// oneRun is add where 16 bits hold the sum of all steps.
+func (d *dot) oneRun(i int, w vec, x operand.Op, step, n int) {
+	if step == 0 {
+		d.VPMADDUBSW(x, w, d.acc[i])
+	} else {
+		t := d.vec()
+		d.VPMADDUBSW(x, w, t)
+		d.VPADDW(t, d.acc[i], d.acc[i])
+	}
+	if step == n-1 {
+		d.VPMADDWD(d.dwords(0x00010001), d.acc[i], d.acc[i])
 	}
 }
 

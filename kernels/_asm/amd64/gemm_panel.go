@@ -47,13 +47,12 @@ func panels(s isa) []panelKind {
 			{kind: "u4g", bits: 4, bias: 8, groups: 2},
 			{kind: "u4n", bits: 4, groups: 2, off16: true},
 		}
-		cols = map[int][]int{1: {1, 2, 4}}
 	}
 	var all []panelKind
 	for _, k := range kinds {
 		cols := cols
-		if k.bits == 16 {
-			cols = map[int][]int{2: {1, 2, 3}} // fewer loads of activations
+		if s == avx2 && k.runs() == 2 {
+			cols = map[int][]int{2: {1, 2}} // sums of the first run take the registers of a third column
 		}
 		for v := 1; v <= 2; v++ {
 			for _, c := range cols[v] {
@@ -63,6 +62,14 @@ func panels(s isa) []panelKind {
 		}
 	}
 	return all
+}
+
+// runs is in how many parts the 16-bit sums of a group are taken where there is no VPDPBUSD; 0 for codes of 16 bits.
+func (p panelKind) runs() int {
+	if p.bits == 16 {
+		return 0
+	}
+	return max(1, 8/p.groups/runOf[p.bits])
 }
 
 // panel computes column panels of some rows over a range of blocks.
@@ -140,8 +147,12 @@ func (g *gen) panel(p panelKind) {
 	}
 	for k := range p.groups {
 		d := g.dot(p.bits, p.vecs*p.cols)
-		for c := range p.cols {
-			init := g.biasStart(p.bias, func(off int) operand.Mem { return x.at(c, off) }, p.groups, k)
+		d.whole = !g.vnni && p.runs() == 1
+		bias := func(c int) func(acc vec) {
+			return g.biasStart(p.bias, func(off int) operand.Mem { return x.at(c, off) }, p.groups, k)
+		}
+		for c := 0; c < p.cols && !d.whole; c++ {
+			init := bias(c)
 			d.start(c, init)
 			for v := 1; v < p.vecs; v++ {
 				if init == nil {
@@ -179,6 +190,13 @@ func (g *gen) panel(p panelKind) {
 				for v := range w {
 					d.add(v*p.cols+c, w[v], abs[v], r, t, steps)
 				}
+			}
+		}
+		for c := 0; c < p.cols && d.whole && p.bias != 0; c++ {
+			r := g.vec()
+			bias(c)(r)
+			for v := range p.vecs {
+				g.VPADDD(r, d.acc[v*p.cols+c], d.acc[v*p.cols+c])
 			}
 		}
 		for c := range p.cols {
