@@ -55,8 +55,6 @@ type shadows struct {
 	auto   *auto
 	tables []*Table
 	missed []float64 // by policy: what each loaded
-	turns  int       // of passes over one row, as far as lately is about them
-	lately float64   // loads of the best one in a turn, of slots that had been there before, averaged over some turns
 }
 
 func newShadows(a *auto, layers []int32, frames int) shadows {
@@ -64,7 +62,6 @@ func newShadows(a *auto, layers []int32, frames int) shadows {
 	s := shadows{auto: a, missed: make([]float64, len(a.all))}
 	for _, p := range a.all {
 		t := NewTable(layers, frames, 0, p)
-		t.seen = make([]bool, len(layers))
 		t.quiet = true
 		s.tables = append(s.tables, t)
 	}
@@ -78,17 +75,13 @@ func (s *shadows) turn(layer int, slots []uint32, count []int32, rows int) {
 	}
 	best := s.auto.now
 	for i, t := range s.tables {
-		before, again := t.Loads, t.again
+		before := t.Loads
 		t.Turn(layer, slots, count, rows)
 		for more := true; more; {
 			_, _, more = t.Next()
 		}
 		n := float64(t.Loads - before)
 		s.missed[i] += n - s.missed[i]/autoWindow
-		if i == s.auto.now && rows == 1 {
-			s.turns = min(s.turns+1, latelyTurns)
-			s.lately += (float64(t.again-again) - s.lately) / float64(s.turns)
-		}
 		if s.missed[i] < s.missed[best] {
 			best = i
 		}
@@ -116,19 +109,34 @@ func (s *shadows) astray(slot uint32) bool {
 	return len(s.tables) > 0 && s.tables[s.auto.now].frame[slot] < 0
 }
 
-// balanced reports whether a turn misses about one slot for want of memory.
-func (s *shadows) balanced() bool {
-	return len(s.tables) > 0 && s.turns == latelyTurns && s.lately > balancedLeast && s.lately < balancedMost
+// tells reports whether the policy that is followed is the one that is told of guesses.
+func (s *shadows) tells() bool { return len(s.tables) > 0 && s.auto.now == len(s.tables)-1 }
+
+// least is what the best policy that is told of nothing has loaded.
+func (s *shadows) least() uint64 {
+	least := s.tables[0].Loads
+	for _, t := range s.tables[:len(s.tables)-1] {
+		least = min(least, t.Loads)
+	}
+	return least
 }
 
-// saved is how much less was loaded than the best policy would have by itself; less than nothing if it was more. Without tables on paper it is what was in vain.
-func (s *shadows) saved(loads, vain uint64) float64 {
-	if len(s.tables) == 0 {
-		return -float64(vain)
+// spend is what may have been loaded at most for something to be read ahead: half of what guesses have saved on paper is kept.
+func (s *shadows) spend() uint64 {
+	least := s.least()
+	if told := s.tables[s.auto.now].Loads; told < least {
+		least -= (least - told + 1) / 2
 	}
-	best := s.tables[0].Loads
-	for _, t := range s.tables[:len(s.tables)-1] {
-		best = min(best, t.Loads)
+	return least
+}
+
+// owed is the number of slots that the policy that is followed has in memory and a table has not: so much more that table will load at most from now on, if what it has and the policy has not
+// leaves first.
+func (s *shadows) owed(frame []int32) (n uint64) {
+	for _, slot := range s.tables[s.auto.now].slot {
+		if slot >= 0 && frame[slot] < 0 {
+			n++
+		}
 	}
-	return float64(best) - float64(loads)
+	return n
 }

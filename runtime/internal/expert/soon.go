@@ -1,19 +1,12 @@
 package expert
 
 // Bounds of reading ahead. A guess is believed by the record of its class, those about slots that are in memory apart from those that are not, which are the less frequent ones. What is
-// read in vain comes on top of what a policy reads anyhow. So guesses are read that are as good as sure, and others for what was saved by keeping what is guessed, where a policy that guesses
-// nothing would not. Where turns miss about one slot, reading takes about as long as computing, and neither hides the other unless it is known early what to read: there more may be in vain.
-// Where they miss more the disk is the bound, where they miss few little is waited for.
+// read in vain comes on top of what a policy reads anyhow, and what left for it may be wanted. So a guess is read only for what was saved before, by keeping what is guessed where a policy
+// that guesses nothing would not: see Table.Early.
 const (
-	aheadRisk  = 1.0 / 250  // of a guess
-	aheadPart  = 1.0 / 4000 // of all loads may be in vain
-	aheadFirst = 0.25       // and so many
-
-	balancedLeast = 0.15 // misses of a turn
-	balancedMost  = 0.8
-	balancedRisk  = 0.08
-	balancedPart  = 1.0 / 60
-	latelyTurns   = 256
+	aheadRisk  = 0.08      // of a guess
+	aheadSure  = 1.0 / 250 // of a guess where nothing ever leaves
+	aheadFirst = 0.25      // so many may be in vain there
 
 	aheadClasses = 64
 	aheadMany    = 16 // from here to aheadNear: classes of many rows, which say nothing of the slots that are not named

@@ -24,10 +24,6 @@ type Table struct {
 	soon    beliefs
 	shadows shadows
 
-	risked int    // slots that were read ahead in vain, and were not as good as sure
-	seen   []bool // by slot: was loaded before; only of tables on paper
-	again  uint64 // loads of such slots
-
 	// Loads so far, and slots that were read ahead and then wanted, or not.
 	Loads, EarlyUsed, EarlyUnused uint64
 
@@ -131,9 +127,6 @@ func (t *Table) Turn(layer int, slots []uint32, count []int32, rows int) {
 			t.hold[a.slot] = holdNo
 			t.early--
 			t.EarlyUnused++
-			if a.risk > aheadRisk {
-				t.risked++
-			}
 		}
 		return true
 	})
@@ -175,26 +168,44 @@ func (t *Table) Soon(slots []uint32, class []uint8) {
 	t.shadows.soon(slots, class)
 }
 
-// Early gives, after a turn, the loads of slots that are likely enough to be wanted soon.
+// Early gives, after a turn, the loads of slots that are likely enough to be wanted soon. They are paid from what guesses have saved: if everything that was read ahead and is not yet
+// wanted is never wanted, and everything that left for it is, no more will have been loaded than by the best policy without guesses, so far.
 func (t *Table) Early() []Load {
 	t.loads = t.loads[:0]
-	risk := 0.0
+	if len(t.slot) >= len(t.frame) {
+		return t.earlySure()
+	}
+	if len(t.shadows.tables) == 0 {
+		return nil
+	}
+	least := t.shadows.spend()
+	for _, g := range t.soon.told {
+		if t.Loads+2 > least {
+			break
+		}
+		if t.frame[g.slot] >= 0 {
+			continue
+		}
+		risk := t.soon.risk(g)
+		if risk > aheadRisk || t.Loads+2+t.shadows.owed(t.frame) > least {
+			continue
+		}
+		t.readAhead(g.slot, risk)
+	}
+	return t.loads
+}
+
+// earlySure is Early where everything fits: what is read ahead takes nothing from anybody, and is as good as sure.
+func (t *Table) earlySure() []Load {
+	room := aheadFirst - float64(t.EarlyUnused)
 	for _, a := range t.ahead {
-		risk += a.risk
+		room -= a.risk
 	}
-	most, part := aheadRisk, aheadPart
-	room := t.shadows.saved(t.Loads-uint64(t.early), t.EarlyUnused) + aheadFirst - risk
-	if t.shadows.balanced() {
-		most, part = balancedRisk, balancedPart
-	} else {
-		room += float64(t.risked) // those are not the fault of what is as good as sure
-	}
-	room += float64(t.Loads) * part
 	for _, g := range t.soon.told {
 		if t.frame[g.slot] >= 0 {
 			continue
 		}
-		if risk := t.soon.risk(g); risk <= most && risk <= room && t.readAhead(g.slot, risk) {
+		if risk := t.soon.risk(g); risk <= aheadSure && risk <= room && t.readAhead(g.slot, risk) {
 			room -= risk
 		}
 	}
@@ -261,12 +272,6 @@ func (t *Table) put(slot uint32, hold uint8) bool {
 	t.slot[f], t.frame[slot], t.hold[slot] = int32(slot), f, hold
 	t.loads = append(t.loads, Load{slot, uint32(f)})
 	t.Loads++
-	if t.seen != nil {
-		if t.seen[slot] {
-			t.again++
-		}
-		t.seen[slot] = true
-	}
 	return true
 }
 
@@ -283,9 +288,10 @@ func (t *Table) distance(slot uint32) float64 {
 	const astray = 1e12
 	p, told := t.soon.chance(slot)
 	q, tells := policyOf(t.policy).(*next)
+	if len(t.shadows.tables) > 0 {
+		tells = t.shadows.tells() // else as without guesses
+	}
 	switch {
-	case told && p >= 0.5 && !tells:
-		return t.policy.Distance(slot, t.layer) - astray
 	case told && tells && p >= 0.5:
 		return q.told(slot, t.layer, p)
 	case t.shadows.astray(slot):
