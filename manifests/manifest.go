@@ -196,7 +196,10 @@ func Parse(b []byte) (*Manifest, error) {
 	if err := d.Decode(m); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
-	return m, m.check()
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // reason shortens a validation error to its innermost causes.

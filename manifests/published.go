@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -47,7 +48,10 @@ func readAll(fsys fs.FS, dir string) ([]Published, error) {
 		if path.Base(n) != m.FileName() {
 			return nil, fmt.Errorf("%s: %w: it must be called %s", n, ErrManifest, m.FileName())
 		}
-		sig, _ := fs.ReadFile(fsys, n+SignatureSuffix)
+		sig, err := fs.ReadFile(fsys, n+SignatureSuffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one that cannot be read is not the same as none
+			return nil, err
+		}
 		out = append(out, Published{m, b, sig})
 	}
 	slices.SortFunc(out, func(a, b Published) int {
