@@ -261,7 +261,7 @@ func (g *get) run(ctx context.Context) error {
 	}
 	var sum *frontier
 	if !g.rule.anchored && g.spec.SHA256 != nil {
-		sum = g.startFrontier()
+		sum = g.startFrontier(ctx)
 	}
 	err := g.fetch(ctx)
 	if sum != nil {
@@ -324,15 +324,16 @@ type frontier struct {
 	stop chan error
 }
 
-func (g *get) startFrontier() *frontier {
+func (g *get) startFrontier(ctx context.Context) *frontier {
 	f := &frontier{h: sha256.New(), stop: make(chan error, 1)}
-	go func() { f.stop <- g.follow(f.h) }()
+	go func() { f.stop <- g.follow(ctx, f.h) }()
 	return f
 }
 
 func (f *frontier) wait() error { return <-f.stop }
 
-func (g *get) follow(h hash.Hash) error {
+// follow hashes the chunks in order, each as soon as it is there. It may have much to do after the last has arrived, so it looks at ctx itself.
+func (g *get) follow(ctx context.Context, h hash.Hash) error {
 	buf := make([]byte, format.ChunkSize)
 	for i := range g.rule.chunks() {
 		g.mu.Lock()
@@ -341,6 +342,9 @@ func (g *get) follow(h hash.Hash) error {
 		}
 		err := g.fatal
 		g.mu.Unlock()
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -187,19 +188,16 @@ func Repair(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 		return nil, err
 	}
 	n := g.rule.chunks()
-	g.state, g.left = make([]byte, n), n
+	g.state, g.left, g.doneSize = bytes.Repeat([]byte{done}, n), len(bad), g.rule.size
 	g.tries, g.badFrom = map[int]int{}, map[int]*src{}
-	for i := range n {
-		if !slices.Contains(bad, i) {
-			lo, hi := g.rule.span(i)
-			g.state[i] = done
-			g.left--
-			g.doneSize += hi - lo
-		}
+	for _, i := range bad {
+		lo, hi := g.rule.span(i)
+		g.state[i] = pending
+		g.doneSize -= hi - lo
 	}
 	g.res.Size, g.res.Proof, g.res.Already, g.res.Bad = g.rule.size, g.rule.proof, len(bad) == 0, 0
 	if len(bad) == 0 {
-		return g.res, g.finish(nil)
+		return g.res, g.finish(ctx, nil)
 	}
 	if g.sources == nil {
 		if err := g.openSources(ctx); err != nil {
@@ -212,7 +210,7 @@ func Repair(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 		return nil, err
 	}
 	g.res.Bad = len(bad)
-	return g.res, g.finish(bad)
+	return g.res, g.finish(ctx, bad)
 }
 
 // remoteRule learns the rule from a source, because the file at hand cannot tell it.
@@ -229,7 +227,7 @@ func (g *get) remoteRule(ctx context.Context, why error) error {
 }
 
 // finish makes the mended file durable, and proves what the chunks alone do not.
-func (g *get) finish(bad []int) error {
+func (g *get) finish(ctx context.Context, bad []int) error {
 	if len(bad) > 0 {
 		if err := g.part.f.Sync(); err != nil {
 			return err
@@ -242,7 +240,7 @@ func (g *get) finish(bad []int) error {
 	}
 	if g.spec.SHA256 != nil && !g.rule.anchored {
 		h := sha256.New()
-		if _, err := io.Copy(h, io.NewSectionReader(g.part.f, 0, g.rule.size)); err != nil {
+		if _, err := io.Copy(h, &interruptible{ctx, io.NewSectionReader(g.part.f, 0, g.rule.size)}); err != nil {
 			return err
 		}
 		if have := [32]byte(h.Sum(nil)); have != *g.spec.SHA256 {

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"testing"
@@ -45,4 +46,22 @@ func TestRepairFetchesTheDamagedChunksOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, res.Bad)
 	right(t, spec, data)
+}
+
+// TestProvingTheWholeEndsWithTheContext: what is hashed after every chunk is there can take minutes, and Ctrl-C must end that too.
+func TestProvingTheWholeEndsWithTheContext(t *testing.T) {
+	data := content(3*mib, 21)
+	spec := specFor(t, data)
+	require.NoError(t, os.WriteFile(spec.Path, data, 0o600))
+	f, err := os.Open(spec.Path)
+	require.NoError(t, err)
+	defer f.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	spec.Chunks = nil
+	g := &get{spec: &spec, part: &part{f: f}, res: &Result{}, rule: blind(spec.Size), state: bytes.Repeat([]byte{done}, 3)}
+	require.ErrorIs(t, g.startFrontier(ctx).wait(), context.Canceled)
+	require.ErrorIs(t, g.finish(ctx, nil), context.Canceled)
+	require.NoError(t, g.finish(context.Background(), nil))
+	require.Equal(t, "SHA-256", g.res.Proof)
 }
