@@ -129,6 +129,7 @@ func arenaBytes(p *format.Program, o Options, batch int) uint64 {
 }
 
 // fitBatch makes the arena fit the memory: a batch that the user did not ask for is made smaller (which changes no result), one that he did ask for is refused.
+// A single row may take more than its share: whether that leaves enough for the rest, and what would, the plan of the memory says (openStream).
 func fitBatch(p *format.Program, o Options, asked bool, available uint64) (int, error) {
 	if available == 0 {
 		return o.Batch, nil
@@ -144,9 +145,6 @@ func fitBatch(p *format.Program, o Options, asked bool, available uint64) (int, 
 	batch := o.Batch
 	for batch > 1 && need(batch) > limit {
 		batch /= 2
-	}
-	if need(batch) > limit {
-		return 0, fmt.Errorf("%w: the program's arena needs %d KiB, %d KiB of memory are available for it; grant more with --memory", ErrOption, need(batch)>>10, limit>>10)
 	}
 	return batch, nil
 }

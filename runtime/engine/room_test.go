@@ -51,7 +51,7 @@ func TestASessionHasTheRoomThatTheMemoryHolds(t *testing.T) {
 func TestTooLittleMemoryIsAnsweredWithWhatSuffices(t *testing.T) {
 	for _, path := range streamModels {
 		path = compiled(t, path)
-		for _, o := range []Options{{Memory: 1 << 20}, {Memory: 29 << 20, Context: 512}} {
+		for _, o := range []Options{{Memory: 1}, {Memory: 9 << 10}, {Memory: 1 << 20}, {Memory: 29 << 20, Context: 512}} {
 			_, err := Open(path, o)
 			require.ErrorIs(t, err, ErrOption)
 			m := regexp.MustCompile(`it needs (\d+) MiB`).FindStringSubmatch(err.Error())

@@ -200,7 +200,7 @@ func (m *Model) Logits(i int) ([]float32, error) {
 				break
 			}
 		}
-		return nil, fmt.Errorf("%w: logit %d is %v; the model's weights or its input hold values that no arithmetic can use", ErrLogits, at, l[at])
+		return nil, fmt.Errorf("%w: logit %d is %v; the model's weights or its input hold values that no arithmetic can use; whether the file is damaged says: jnsc verify", ErrLogits, at, l[at])
 	}
 	return l, nil
 }
