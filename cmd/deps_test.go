@@ -36,7 +36,9 @@ var policy = map[string]string{
 	"kernels/arm64":      "",
 	"kernels/scalar":     "kernels/tile kernels/arg",
 	"kernels":            "kernels/tile kernels/arg kernels/cpu kernels/scalar kernels/amd64 kernels/arm64",
-	"kernels/kerneltest": "kernels kernels/tile kernels/arg kernels/cpu kernels/scalar",
+	"kernels/cases":      "kernels kernels/tile kernels/cpu kernels/scalar",
+	"kernels/selftest":   "kernels kernels/cases kernels/tile kernels/cpu",
+	"kernels/kerneltest": "kernels kernels/cases kernels/tile kernels/arg kernels/cpu kernels/scalar",
 
 	// The compiler. Only its face is public.
 	"compiler/internal/gguf":          "",
@@ -63,7 +65,7 @@ var policy = map[string]string{
 	"runtime/internal/token":   "format",
 	"runtime/internal/chat":    "runtime/internal/jinja",
 	"runtime/internal/exec":    "runtime/internal/kv runtime/internal/sched format kernels kernels/tile kernels/arg",
-	"runtime/engine":           "runtime/internal/* format format/check format/routing kernels kernels/tile",
+	"runtime/engine":           "runtime/internal/* format format/check format/routing kernels kernels/tile kernels/selftest",
 	"runtime/server":           "runtime/engine",
 
 	"manifests":          "format",

@@ -23,7 +23,7 @@ import (
 // classes sorts errors into exit codes.
 var classes = jnscli.Classes{
 	{Code: jnscli.ExitUsage, Sentinels: []error{engine.ErrOption}},
-	{Code: jnscli.ExitVerify, Sentinels: []error{errEvidence}},
+	{Code: jnscli.ExitVerify, Sentinels: []error{errEvidence, engine.ErrSelfTest}},
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace, errNoEvidence, engine.ErrSessionFile}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate, engine.ErrSessionModel,
 		engine.ErrSessionVersion, engine.ErrTraceVersion, engine.ErrNoEmbed, engine.ErrNoLogits, engine.ErrNoScores}},
@@ -44,7 +44,7 @@ func root() *cli.Command {
 		ArgsUsage: "MODEL.jns",
 		Flags:     local(append(append(engineFlags(), sampleFlags()...), generateFlags()...)),
 		Action:    generate,
-		Commands: []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), rerankCommand(), infoCommand(), pplCommand(), serveCommand(),
+		Commands: []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), rerankCommand(), selftestCommand(), infoCommand(), pplCommand(), serveCommand(),
 			statsCommand(), cacheSimCommand(), heatmapCommand(), verifyEvidenceCommand(), measureCommand()},
 	}
 	for _, verb := range c.Commands {

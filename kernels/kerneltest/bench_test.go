@@ -47,8 +47,8 @@ func BenchmarkMatMul(b *testing.B) {
 					if c == nil {
 						c = New(l, r, cols, n, Model, 1)
 					}
-					y := make([]float32, n*c.rowFloat)
-					a := c.args(y)
+					y := make([]float32, n*c.RowFloats)
+					a := c.Args(y)
 					b.SetBytes(int64(l.Bytes(r, cols)))
 					for b.Loop() {
 						m.Func(a)

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"jns/kernels"
+	"jns/kernels/cases"
 	"jns/kernels/tile"
 )
 
@@ -53,7 +54,7 @@ var ceilings []ceiling
 //
 //	go test ./kernels/kerneltest -run '^$' -bench Ceiling/avx512vnni -benchtime 1x -count 3
 func BenchmarkCeiling(b *testing.B) {
-	big := aligned(ceilingSlice * ceilingSlices)
+	big := cases.Aligned(ceilingSlice * ceilingSlices)
 	for _, set := range kernels.Available() {
 		for _, l := range x16Layouts() {
 			m, err := kernels.BindMatMul(l, set)
@@ -94,12 +95,12 @@ func measureCeiling(l *tile.Layout, m *kernels.MatMul, big []byte) ceiling {
 	for n := copy(big, c.W); n < len(big); n *= 2 {
 		copy(big[n:], big[:n])
 	}
-	y := make([]float32, max(2*ceilingSlice/row*16, ceilingRows*(ceilingTiles*16+guard)))
+	y := make([]float32, max(2*ceilingSlice/row*16, ceilingRows*(ceilingTiles*16+cases.Guard)))
 	product := func(first, tiles, n, worker int) {
 		m.Func(&kernels.MatMulArgs{
 			W: unsafe.Pointer(&big[first*row]), WStride: uintptr(row), Tiles: tiles, Cols: ceilingCols, N: n,
 			X: unsafe.Pointer(&c.X[0]), XStride: uintptr(c.XStride),
-			Y: unsafe.Pointer(&y[worker*(ceilingSlice/row*16)]), YStride: (ceilingTiles*16 + guard) * 4,
+			Y: unsafe.Pointer(&y[worker*(ceilingSlice/row*16)]), YStride: (ceilingTiles*16 + cases.Guard) * 4,
 		})
 	}
 	probe := kernels.ProbeFor(m.Set)

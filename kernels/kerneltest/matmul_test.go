@@ -123,10 +123,10 @@ func everyCount(l *tile.Layout) (all []answered) {
 
 func TestMatMulHasTheBitsOfScalarForEveryCountOfRows(t *testing.T) {
 	eachLayout(t, func(l *tile.Layout) func(*testing.T, *kernels.MatMul) {
-		cases := sync.OnceValue(func() []answered { return everyCount(l) })
+		shapes := sync.OnceValue(func() []answered { return everyCount(l) })
 		return func(t *testing.T, m *kernels.MatMul) {
-			t.Log(len(cases()), "products")
-			for _, c := range cases() {
+			t.Log(len(shapes()), "products")
+			for _, c := range shapes() {
 				if diff := c.Diff(c.want, c.Run(m)); diff != "" {
 					t.Fatal(diff)
 				}
@@ -139,8 +139,8 @@ func TestMatMulAllocatesNothing(t *testing.T) {
 	eachKernel(t, func(t *testing.T, l *tile.Layout, m *kernels.MatMul) {
 		for _, n := range []int{1, 16} {
 			c := New(l, 48, 1024, n, Plain, 1)
-			y := make([]float32, n*c.rowFloat)
-			a := c.args(y)
+			y := make([]float32, n*c.RowFloats)
+			a := c.Args(y)
 			m.Func(a)
 			if got := testing.AllocsPerRun(20, func() { m.Func(a) }); got >= 1 {
 				t.Errorf("n=%d: %v allocations a call", n, got)
@@ -153,8 +153,8 @@ func TestMatMulAllocatesNothing(t *testing.T) {
 func TestMatMulDoesNotHoldUpTheCollector(t *testing.T) {
 	eachKernel(t, func(t *testing.T, l *tile.Layout, m *kernels.MatMul) {
 		c := New(l, 16, 4096, 64, Model, 1)
-		y := make([]float32, c.N*c.rowFloat)
-		a := c.args(y)
+		y := make([]float32, c.N*c.RowFloats)
+		a := c.Args(y)
 		stop := make(chan struct{})
 		var done atomic.Bool
 		go func() {
