@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -20,7 +21,17 @@ func TestResultsDoNotDependOnWhatIsAskedForAhead(t *testing.T) {
 	const cols, tiles = 256, 7
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, set := range Available() {
-		for _, l := range []*tile.Layout{tile.F32x16, tile.F16x16, tile.BF16x16, tile.Q4_0x16, tile.Q6_Kx16, tile.Q3_Kx16, tile.IQ3_Sx16} {
+		if set == cpu.Scalar {
+			continue
+		}
+		layouts := []*tile.Layout{tile.F32x16, tile.F16x16, tile.BF16x16}
+		for _, p := range avx512Products {
+			layouts = append(layouts, p.layout)
+		}
+		for _, p := range slices.Concat(avx512Low, avx2Booked, avx512Booked) {
+			layouts = append(layouts, p.layout)
+		}
+		for _, l := range layouts {
 			m, err := BindMatMul(l, set)
 			require.NoError(t, err)
 			for _, c := range []int{cols, cols - 6} {

@@ -21,6 +21,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -1662,17 +1664,1638 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y2
+	VMOVDQU   128(SI), Y3
+	VPSHUFB   shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU   up_0_avx2<>+0(SB), Y4
+	VPSHUFB   Y3, Y4, Y4
+	VMOVDQU   up_1_avx2<>+0(SB), Y5
+	VPSHUFB   Y3, Y5, Y5
+	VMOVDQU   up_2_avx2<>+0(SB), Y6
+	VPSHUFB   Y3, Y6, Y6
+	VMOVDQU   up_3_avx2<>+0(SB), Y7
+	VPSHUFB   Y3, Y7, Y7
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      192(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD (R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      192(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 4(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      192(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 8(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      192(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 12(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (SI), Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y4
+	VPBROADCASTD 40(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      256(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 16(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      256(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 20(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 24(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      256(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 28(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      320(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 48(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      320(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 52(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      320(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 56(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      320(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 60(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x08, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y4
+	VPBROADCASTD 88(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   64(DI)
+	VMOVDQU      384(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 64(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      384(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 68(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      384(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 72(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      384(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 76(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(SI), Y3
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      448(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 96(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      448(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 100(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      448(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 104(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	PREFETCHT0   128(DI)
+	VMOVDQU      448(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 108(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y4
+	VPBROADCASTD 136(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      512(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 112(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      512(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 116(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      512(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 120(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      512(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 124(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      576(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 144(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   192(DI)
+	VMOVDQU      576(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 148(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      576(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 152(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      576(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 156(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x18, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 176(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y4
+	VPBROADCASTD 184(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      640(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 160(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      640(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 164(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      640(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 168(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 172(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 176(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(SI), Y3
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      704(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 192(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      704(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 196(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      704(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 200(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      704(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 204(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y4
+	VPBROADCASTD 232(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      768(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 208(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      768(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 212(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 216(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      768(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 220(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      832(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 240(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      832(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 244(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      832(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 248(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      832(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 252(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPSRLD       $0x08, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y4
+	VPBROADCASTD 280(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   384(DI)
+	VMOVDQU      896(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 256(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      896(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 260(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      896(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 264(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      896(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 268(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(SI), Y3
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      960(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 288(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      960(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 292(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      960(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 296(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 300(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y4
+	VPBROADCASTD 328(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      1024(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 304(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      1024(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 308(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1024(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 312(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1024(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 316(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      1088(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 336(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 340(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      1088(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 344(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      1088(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 348(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPSRLD       $0x18, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y4
+	VPBROADCASTD 376(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      1152(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 352(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      1152(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 356(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1152(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 360(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 364(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 368(R9), Y2
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VCVTPH2PS    16(BX), Y2
+	VMOVDQU      160(SI), Y3
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      224(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD (R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      224(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 4(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      224(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 8(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      224(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 12(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      32(SI), Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y4
+	VPBROADCASTD 40(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      288(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 16(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      288(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 20(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 24(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      288(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 28(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      352(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 48(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      352(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 52(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      352(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 56(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      352(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 60(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x08, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y4
+	VPBROADCASTD 88(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 64(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      416(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 68(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      416(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 72(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      416(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 76(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(SI), Y3
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      480(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 96(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      480(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 100(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      480(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 104(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	PREFETCHT0   768(DI)
+	VMOVDQU      480(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 108(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y4
+	VPBROADCASTD 136(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      544(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 112(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      544(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 116(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      544(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 120(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      544(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 124(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      608(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 144(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 148(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      608(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 152(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      608(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 156(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x18, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 176(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y4
+	VPBROADCASTD 184(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      672(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 160(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      672(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 164(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      672(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 168(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   896(DI)
+	VMOVDQU      672(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 172(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 176(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(SI), Y3
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      736(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 192(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      736(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 196(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      736(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 200(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      736(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 204(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y4
+	VPBROADCASTD 232(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      800(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 208(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      800(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 212(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   960(DI)
+	VMOVDQU      800(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 216(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      800(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 220(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      864(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 240(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      864(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 244(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      864(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 248(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      864(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 252(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPSRLD       $0x08, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y4
+	VPBROADCASTD 280(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   1024(DI)
+	VMOVDQU      928(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 256(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      928(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 260(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      928(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 264(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      928(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 268(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(SI), Y3
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      992(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 288(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      992(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 292(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      992(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 296(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	PREFETCHT0   1088(DI)
+	VMOVDQU      992(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 300(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y4
+	VPBROADCASTD 328(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      1056(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 304(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      1056(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 308(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1056(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 312(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1056(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 316(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      1120(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y4, Y8, Y8
+	VPBROADCASTD 336(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   1152(DI)
+	VMOVDQU      1120(SI), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
+	VPOR         Y4, Y9, Y9
+	VPBROADCASTD 340(R9), Y4
+	VPMADDUBSW   Y4, Y9, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      1120(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 344(R9), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VMOVDQU      1120(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPBROADCASTD 348(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPADDW       Y4, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPSRLD       $0x18, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y4
+	VPBROADCASTD 376(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      1184(SI), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 352(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      1184(SI), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 356(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1184(SI), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 360(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   1216(DI)
+	VMOVDQU      1184(SI), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 364(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 368(R9), Y2
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x000004c0, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -2343,6 +3966,8 @@ tile:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -4688,19 +6313,2344 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(BX*1)
-	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y4
+	VMOVDQU   128(SI), Y5
+	VPSHUFB   shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU   up_0_avx2<>+0(SB), Y6
+	VPSHUFB   Y5, Y6, Y6
+	VMOVDQU   up_1_avx2<>+0(SB), Y7
+	VPSHUFB   Y5, Y7, Y7
+	VMOVDQU   up_2_avx2<>+0(SB), Y8
+	VPSHUFB   Y5, Y8, Y8
+	VMOVDQU   up_3_avx2<>+0(SB), Y9
+	VPSHUFB   Y5, Y9, Y9
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      192(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD (R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD (R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      192(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 4(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 4(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      192(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 8(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 8(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      192(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 12(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      (SI), Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y1
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y7
+	VPBROADCASTD 40(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      256(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 16(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      256(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 20(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 24(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      256(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 28(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      320(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 48(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 48(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      320(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 52(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 52(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      320(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 56(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 56(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      320(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 60(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 60(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y1
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y7
+	VPBROADCASTD 88(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   64(DI)
+	VMOVDQU      384(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 64(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      384(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 68(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 68(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 72(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 76(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(SI), Y5
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      448(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 96(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 96(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      448(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 100(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 100(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      448(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 104(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 104(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	PREFETCHT0   128(DI)
+	VMOVDQU      448(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 108(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 108(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y1
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y7
+	VPBROADCASTD 136(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      512(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 112(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      512(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 116(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 116(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      512(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 120(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      512(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 124(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      576(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 144(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 144(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	PREFETCHT0   192(DI)
+	VMOVDQU      576(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 148(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 148(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      576(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 152(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 152(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      576(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 156(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 156(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y1
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y7
+	VPBROADCASTD 184(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      640(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 160(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      640(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 164(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 164(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      640(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 168(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT0   256(DI)
+	VMOVDQU      640(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 172(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(SI), Y5
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      704(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 192(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 192(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      704(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 196(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 196(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      704(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 200(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 200(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      704(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 204(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 204(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      64(SI), Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y1
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y7
+	VPBROADCASTD 232(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      768(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 208(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      768(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 212(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 212(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 216(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      768(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 220(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      832(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 240(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 240(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      832(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 244(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 244(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      832(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 248(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 248(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      832(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 252(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 252(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y1
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y7
+	VPBROADCASTD 280(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   384(DI)
+	VMOVDQU      896(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 256(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      896(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 260(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 260(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 264(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 268(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(SI), Y5
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      960(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 288(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 288(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      960(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 292(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 292(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      960(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 296(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 296(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 300(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 300(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y1
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y7
+	VPBROADCASTD 328(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1024(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 304(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      1024(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 308(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 308(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 312(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 316(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      1088(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 336(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 336(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	PREFETCHT0   512(DI)
+	VMOVDQU      1088(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 340(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 340(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      1088(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 344(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 344(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      1088(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 348(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 348(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y1
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y7
+	VPBROADCASTD 376(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1152(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 352(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      1152(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 356(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 356(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1152(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 360(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 364(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      160(SI), Y5
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      224(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD (R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD (R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      224(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 4(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 4(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      224(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 8(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 8(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      224(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 12(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      32(SI), Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y3
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y7
+	VPBROADCASTD 40(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      288(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 16(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      288(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 20(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 24(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      288(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 28(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      352(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 48(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 48(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      352(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 52(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 52(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      352(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 56(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 56(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      352(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 60(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 60(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y3
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y7
+	VPBROADCASTD 88(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 64(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      416(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 68(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 68(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      416(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 72(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      416(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 76(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(SI), Y5
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      480(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 96(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 96(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      480(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 100(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 100(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      480(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 104(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 104(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	PREFETCHT0   768(DI)
+	VMOVDQU      480(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 108(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 108(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y3
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y7
+	VPBROADCASTD 136(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      544(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 112(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      544(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 116(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 116(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      544(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 120(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      544(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 124(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      608(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 144(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 144(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 148(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 148(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      608(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 152(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 152(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      608(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 156(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 156(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y3
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y7
+	VPBROADCASTD 184(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      672(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 160(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      672(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 164(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 164(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      672(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 168(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT0   896(DI)
+	VMOVDQU      672(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 172(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(SI), Y5
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      736(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 192(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 192(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      736(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 196(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 196(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      736(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 200(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 200(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      736(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 204(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 204(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      96(SI), Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y3
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y7
+	VPBROADCASTD 232(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      800(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 208(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      800(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 212(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 212(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT0   960(DI)
+	VMOVDQU      800(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 216(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      800(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 220(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      864(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 240(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 240(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      864(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 244(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 244(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      864(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 248(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 248(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      864(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 252(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 252(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y3
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y7
+	VPBROADCASTD 280(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   1024(DI)
+	VMOVDQU      928(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 256(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      928(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 260(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 260(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      928(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 264(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      928(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 268(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(SI), Y5
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      992(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 288(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 288(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	VMOVDQU      992(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 292(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 292(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      992(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 296(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 296(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	PREFETCHT0   1088(DI)
+	VMOVDQU      992(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 300(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 300(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y3
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y7
+	VPBROADCASTD 328(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1056(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 304(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      1056(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 308(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 308(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1056(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 312(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1056(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 316(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y10
+	VPSRAD       $0x07, Y10, Y11
+	VPSRAD       $0x04, Y10, Y10
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      1120(SI), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y6, Y11, Y11
+	VPBROADCASTD 336(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPBROADCASTD 336(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y11, Y11
+	PREFETCHT0   1152(DI)
+	VMOVDQU      1120(SI), Y13
+	VPSLLD       $0x03, Y13, Y13
+	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
+	VPOR         Y6, Y13, Y13
+	VPBROADCASTD 340(R9), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y12, Y12
+	VPBROADCASTD 340(R9)(R10*1), Y6
+	VPMADDUBSW   Y6, Y13, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      1120(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 344(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y12, Y12
+	VPBROADCASTD 344(R9)(R10*1), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VMOVDQU      1120(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 348(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y12, Y12
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 348(R9)(R10*1), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y5, Y10, Y3
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y7
+	VPBROADCASTD 376(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1184(SI), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 352(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      1184(SI), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
+	VPOR         Y8, Y11, Y11
+	VPBROADCASTD 356(R9), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y10, Y10
+	VPBROADCASTD 356(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y11, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1184(SI), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 360(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT0   1216(DI)
+	VMOVDQU      1184(SI), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 364(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x000004c0, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(BX*1)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -21,6 +21,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -1282,17 +1284,1260 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y2
+	VMOVDQU   (SI), Y3
+	VPSLLD    $0x1c, Y3, Y3
+	VPSRAD    $0x1f, Y3, Y3
+	VPAND     dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD (R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      64(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 4(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 8(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      64(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 12(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      128(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 16(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      128(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 20(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      128(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 24(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   (DI)
+	VMOVDQU      128(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 28(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      (SI), Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVDQU      (SI), Y3
+	VPSLLD       $0x18, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      192(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 48(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      192(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 52(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      192(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 56(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      192(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 60(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      256(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 64(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      256(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 68(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 72(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      256(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 76(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      (SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVDQU      (SI), Y3
+	VPSLLD       $0x14, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      320(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 96(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      320(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 100(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      320(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 104(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      320(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 108(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      384(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 112(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT0   128(DI)
+	VMOVDQU      384(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 116(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      384(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 120(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      384(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 124(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      (SI), Y3
+	VPSRLD       $0x08, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVDQU      (SI), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      448(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 144(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      448(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 148(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      448(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 152(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      448(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 156(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 160(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      512(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 164(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      512(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 168(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      512(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 172(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      (SI), Y3
+	VPSRLD       $0x0c, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 176(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVDQU      (SI), Y3
+	VPSLLD       $0x0c, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      576(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 192(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      576(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 196(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      576(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 200(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   256(DI)
+	VMOVDQU      576(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 204(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      640(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 208(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      640(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 212(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      640(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 216(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      640(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 220(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      (SI), Y3
+	VPSRLD       $0x10, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVDQU      (SI), Y3
+	VPSLLD       $0x08, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      704(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 240(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      704(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 244(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 248(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      704(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 252(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      768(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 256(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      768(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 260(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      768(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 264(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      768(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 268(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      (SI), Y3
+	VPSRLD       $0x14, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVDQU      (SI), Y3
+	VPSLLD       $0x04, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      832(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 288(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT0   384(DI)
+	VMOVDQU      832(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 292(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      832(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 296(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      832(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 300(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      896(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 304(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      896(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 308(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      896(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 312(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      896(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 316(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      (SI), Y3
+	VPSRLD       $0x18, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVDQU      (SI), Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 336(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      960(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 340(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      960(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 344(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      960(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 348(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      1024(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 352(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      1024(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 356(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      1024(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 360(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   512(DI)
+	VMOVDQU      1024(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 364(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      (SI), Y3
+	VPSRLD       $0x1c, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 368(R9), Y2
+	VMULPS       Y3, Y2, Y2
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VCVTPH2PS    16(BX), Y2
+	VMOVDQU      32(SI), Y3
+	VPSLLD       $0x1c, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD (R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 4(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 8(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 12(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      160(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 16(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      160(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 20(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      160(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 24(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   576(DI)
+	VMOVDQU      160(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 28(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      32(SI), Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVDQU      32(SI), Y3
+	VPSLLD       $0x18, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      224(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 48(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      224(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 52(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      224(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 56(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      224(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 60(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      288(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 64(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      288(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 68(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 72(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      288(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 76(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      32(SI), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVDQU      32(SI), Y3
+	VPSLLD       $0x14, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      352(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 96(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      352(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 100(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      352(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 104(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      352(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 108(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      416(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 112(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 116(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      416(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 120(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      416(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 124(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      32(SI), Y3
+	VPSRLD       $0x08, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVDQU      32(SI), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      480(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 144(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      480(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 148(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      480(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 152(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      480(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 156(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	PREFETCHT0   768(DI)
+	VMOVDQU      544(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 160(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      544(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 164(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      544(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 168(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      544(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 172(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      32(SI), Y3
+	VPSRLD       $0x0c, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 176(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVDQU      32(SI), Y3
+	VPSLLD       $0x0c, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      608(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 192(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      608(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 196(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      608(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 200(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 204(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      672(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 208(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      672(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 212(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      672(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 216(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      672(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 220(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      32(SI), Y3
+	VPSRLD       $0x10, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVDQU      32(SI), Y3
+	VPSLLD       $0x08, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      736(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 240(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      736(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 244(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   896(DI)
+	VMOVDQU      736(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 248(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      736(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 252(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      800(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 256(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      800(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 260(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      800(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 264(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      800(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 268(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      32(SI), Y3
+	VPSRLD       $0x14, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVDQU      32(SI), Y3
+	VPSLLD       $0x04, Y3, Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      864(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 288(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT0   960(DI)
+	VMOVDQU      864(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 292(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      864(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 296(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      864(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 300(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      928(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 304(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      928(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 308(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      928(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 312(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      928(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 316(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      32(SI), Y3
+	VPSRLD       $0x18, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVDQU      32(SI), Y3
+	VPSRAD       $0x1f, Y3, Y3
+	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y4
+	VPSRAD       $0x07, Y4, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	PREFETCHT0   1024(DI)
+	VMOVDQU      992(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 336(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      992(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 340(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      992(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 344(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      992(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 348(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      1056(SI), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y3, Y5, Y5
+	VPBROADCASTD 352(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      1056(SI), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 356(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      1056(SI), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 360(R9), Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	PREFETCHT0   1088(DI)
+	VMOVDQU      1056(SI), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
+	VPOR         Y3, Y6, Y6
+	VPBROADCASTD 364(R9), Y3
+	VPMADDUBSW   Y3, Y6, Y3
+	VPADDW       Y3, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVDQU      32(SI), Y3
+	VPSRLD       $0x1c, Y3, Y3
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS 368(R9), Y2
+	VMULPS       Y3, Y2, Y2
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y2, Y4, Y1
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000440, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -1435,6 +2680,8 @@ tile:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -3240,19 +4487,1806 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(BX*1)
-	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y4
+	VMOVDQU   (SI), Y5
+	VPSLLD    $0x1c, Y5, Y5
+	VPSRAD    $0x1f, Y5, Y5
+	VPAND     dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 40(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      64(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD (R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD (R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      64(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 4(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      64(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 8(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 8(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      64(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 12(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      128(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 16(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 16(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      128(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 20(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      128(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 24(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   (DI)
+	VMOVDQU      128(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 28(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (SI), Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      (SI), Y5
+	VPSLLD       $0x18, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 88(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      192(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 48(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 48(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      192(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 52(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      192(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 56(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 56(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      192(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 60(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 60(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      256(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 64(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 64(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      256(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 68(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 72(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      256(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 76(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      (SI), Y5
+	VPSLLD       $0x14, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 136(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      320(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 96(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 96(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      320(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 100(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      320(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 104(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 104(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      320(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 108(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 108(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 112(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 112(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT0   128(DI)
+	VMOVDQU      384(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 116(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      384(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 120(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      384(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 124(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      (SI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 184(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      448(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 144(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 144(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      448(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 148(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      448(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 152(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 152(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      448(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 156(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 156(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 160(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 160(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      512(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 164(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      512(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 168(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      512(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 172(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      (SI), Y5
+	VPSLLD       $0x0c, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 232(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      576(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 192(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 192(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      576(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 196(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      576(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 200(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 200(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   256(DI)
+	VMOVDQU      576(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 204(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 204(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      640(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 208(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 208(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      640(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 212(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      640(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 216(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      640(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 220(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      (SI), Y5
+	VPSLLD       $0x08, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 280(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      704(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 240(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 240(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      704(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 244(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 248(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 248(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      704(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 252(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 252(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      768(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 256(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 256(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      768(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 260(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      768(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 264(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      768(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 268(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      (SI), Y5
+	VPSLLD       $0x04, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 328(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      832(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 288(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 288(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT0   384(DI)
+	VMOVDQU      832(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 292(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      832(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 296(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 296(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      832(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 300(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 300(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 304(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 304(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      896(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 308(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      896(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 312(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      896(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 316(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      (SI), Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 376(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 336(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 336(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      960(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 340(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      960(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 344(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 344(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      960(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 348(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 348(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 352(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 352(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1024(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 356(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1024(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 360(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   512(DI)
+	VMOVDQU      1024(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 364(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y4, Y7, Y1
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      32(SI), Y5
+	VPSLLD       $0x1c, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 40(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      96(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD (R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD (R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      96(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 4(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      96(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 8(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 8(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      96(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 12(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      160(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 16(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 16(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      160(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 20(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      160(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 24(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   576(DI)
+	VMOVDQU      160(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 28(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      32(SI), Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      32(SI), Y5
+	VPSLLD       $0x18, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 88(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      224(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 48(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 48(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      224(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 52(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      224(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 56(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 56(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      224(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 60(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 60(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      288(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 64(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 64(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      288(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 68(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   640(DI)
+	VMOVDQU      288(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 72(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      288(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 76(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      32(SI), Y5
+	VPSLLD       $0x14, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 136(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      352(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 96(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 96(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      352(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 100(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      352(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 104(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 104(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      352(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 108(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 108(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      416(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 112(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 112(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT0   704(DI)
+	VMOVDQU      416(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 116(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      416(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 120(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      416(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 124(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      32(SI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 184(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      480(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 144(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 144(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      480(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 148(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      480(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 152(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 152(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      480(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 156(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 156(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	PREFETCHT0   768(DI)
+	VMOVDQU      544(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 160(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 160(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      544(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 164(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      544(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 168(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      544(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 172(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      32(SI), Y5
+	VPSLLD       $0x0c, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 232(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      608(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 192(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 192(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      608(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 196(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      608(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 200(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 200(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   832(DI)
+	VMOVDQU      608(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 204(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 204(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      672(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 208(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 208(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      672(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 212(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      672(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 216(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      672(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 220(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      32(SI), Y5
+	VPSLLD       $0x08, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 280(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      736(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 240(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 240(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      736(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 244(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   896(DI)
+	VMOVDQU      736(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 248(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 248(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      736(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 252(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 252(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      800(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 256(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 256(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      800(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 260(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      800(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 264(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      800(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 268(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      32(SI), Y5
+	VPSLLD       $0x04, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 328(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      864(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 288(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 288(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT0   960(DI)
+	VMOVDQU      864(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 292(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      864(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 296(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 296(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      864(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 300(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 300(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      928(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 304(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 304(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      928(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 308(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      928(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 312(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      928(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 316(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      32(SI), Y5
+	VPSRAD       $0x1f, Y5, Y5
+	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x04, Y6, Y6
+	VPADDD       Y7, Y6, Y6
+	VPBROADCASTD 376(R9)(R10*1), Y7
+	VPSRAD       $0x07, Y7, Y8
+	VPSRAD       $0x04, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	PREFETCHT0   1024(DI)
+	VMOVDQU      992(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 336(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 336(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      992(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 340(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      992(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 344(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 344(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      992(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 348(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 348(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1056(SI), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
+	VPOR         Y5, Y8, Y8
+	VPBROADCASTD 352(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 352(R9)(R10*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1056(SI), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 356(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1056(SI), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 360(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT0   1088(DI)
+	VMOVDQU      1056(SI), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        dwords_avx2_18181818<>+0(SB), Y10, Y10
+	VPOR         Y5, Y10, Y10
+	VPBROADCASTD 364(R9), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPADDW       Y5, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y4, Y7, Y3
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000440, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(BX*1)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -23,6 +23,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -1490,17 +1492,1457 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y2, (CX)
-	VMOVUPS      Y3, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y4
+	VMOVDQU   256(SI), Y5
+
+	// sub-block 0, scale 0
+	VMOVDQU      128(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD (R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 4(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+
+	// sub-block 0, scale 1
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 16(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 24(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      448(SI), Y5
+
+	// sub-block 1, scale 0
+	VMOVDQU      320(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 48(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT0   64(DI)
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 52(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 60(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+
+	// sub-block 1, scale 1
+	VMOVDQU      384(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 64(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT0   128(DI)
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 72(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      640(SI), Y5
+
+	// sub-block 2, scale 0
+	VMOVDQU      512(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 96(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 100(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT0   192(DI)
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 108(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+
+	// sub-block 2, scale 1
+	VMOVDQU      576(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 112(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 120(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   256(DI)
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      832(SI), Y5
+
+	// sub-block 3, scale 0
+	VMOVDQU      704(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 144(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 148(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 156(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+
+	// sub-block 3, scale 1
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 160(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 168(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1024(SI), Y5
+
+	// sub-block 4, scale 0
+	VMOVDQU      896(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 192(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT0   384(DI)
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 196(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 204(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      64(SI), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+
+	// sub-block 4, scale 1
+	VMOVDQU      960(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 208(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	PREFETCHT0   448(DI)
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 216(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1216(SI), Y5
+
+	// sub-block 5, scale 0
+	VMOVDQU      1088(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 240(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 244(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT0   512(DI)
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 252(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+
+	// sub-block 5, scale 1
+	VMOVDQU      1152(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 256(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 264(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   576(DI)
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1408(SI), Y5
+
+	// sub-block 6, scale 0
+	VMOVDQU      1280(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 288(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 292(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 300(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+
+	// sub-block 6, scale 1
+	PREFETCHT0   640(DI)
+	VMOVDQU      1344(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 304(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 312(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1600(SI), Y5
+
+	// sub-block 7, scale 0
+	PREFETCHT0   704(DI)
+	VMOVDQU      1472(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 336(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 340(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 348(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+
+	// sub-block 7, scale 1
+	VMOVDQU      1536(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 352(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	PREFETCHT0   768(DI)
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 360(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      288(SI), Y5
+
+	// sub-block 0, scale 0
+	VMOVDQU      160(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD (R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 4(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT0   832(DI)
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 0, scale 1
+	VMOVDQU      224(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 16(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 24(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   896(DI)
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      480(SI), Y5
+
+	// sub-block 1, scale 0
+	VMOVDQU      352(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 48(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 52(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   960(DI)
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 60(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 1, scale 1
+	VMOVDQU      416(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 64(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 72(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      672(SI), Y5
+
+	// sub-block 2, scale 0
+	PREFETCHT0   1024(DI)
+	VMOVDQU      544(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 96(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 100(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 108(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 2, scale 1
+	VMOVDQU      608(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 112(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	PREFETCHT0   1088(DI)
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 120(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      864(SI), Y5
+
+	// sub-block 3, scale 0
+	VMOVDQU      736(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 144(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 148(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT0   1152(DI)
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 156(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 3, scale 1
+	VMOVDQU      800(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 160(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT0   1216(DI)
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 168(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1056(SI), Y5
+
+	// sub-block 4, scale 0
+	VMOVDQU      928(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 192(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 196(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   1280(DI)
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 204(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      96(SI), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 4, scale 1
+	VMOVDQU      992(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 208(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 216(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1248(SI), Y5
+
+	// sub-block 5, scale 0
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 240(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 244(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 252(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 5, scale 1
+	VMOVDQU      1184(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 256(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	PREFETCHT0   1408(DI)
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 264(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1440(SI), Y5
+
+	// sub-block 6, scale 0
+	VMOVDQU      1312(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 288(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT0   1472(DI)
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 292(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 300(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 6, scale 1
+	VMOVDQU      1376(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 304(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	PREFETCHT0   1536(DI)
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 312(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1632(SI), Y5
+
+	// sub-block 7, scale 0
+	VMOVDQU      1504(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 336(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 340(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   1600(DI)
+	VPSLLD       $0x02, Y6, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 348(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 7, scale 1
+	VMOVDQU      1568(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 352(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y5, Y10
+	VPSLLD       $0x01, Y6, Y11
+	VPSHUFB      Y7, Y0, Y5
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y5, Y11
+	VPADDW       Y11, Y10, Y10
+	VPSHUFB      Y8, Y1, Y5
+	VPBROADCASTD 360(R9), Y8
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   1664(DI)
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000680, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -1781,6 +3223,8 @@ tile:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -4048,19 +5492,2259 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(BX*1)
-	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y4
+	VMOVDQU   256(SI), Y5
+
+	// sub-block 0, scale 0
+	VMOVDQU      128(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD (R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD (R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 4(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 4(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 8(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 8(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 12(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 12(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+
+	// sub-block 0, scale 1
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 16(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 16(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 20(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 20(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 24(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 28(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y1
+	VMOVDQU      448(SI), Y5
+
+	// sub-block 1, scale 0
+	VMOVDQU      320(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 48(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 48(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT0   64(DI)
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 52(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 52(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 56(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 56(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 60(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 60(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+
+	// sub-block 1, scale 1
+	VMOVDQU      384(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 64(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 64(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 68(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 68(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	PREFETCHT0   128(DI)
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 72(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 76(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y1
+	VMOVDQU      640(SI), Y5
+
+	// sub-block 2, scale 0
+	VMOVDQU      512(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 96(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 96(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 100(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 100(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	PREFETCHT0   192(DI)
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 104(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 104(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 108(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 108(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+
+	// sub-block 2, scale 1
+	VMOVDQU      576(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 112(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 112(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 116(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 116(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 120(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT0   256(DI)
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 124(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y1
+	VMOVDQU      832(SI), Y5
+
+	// sub-block 3, scale 0
+	VMOVDQU      704(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 144(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 144(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 148(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 148(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 152(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 152(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 156(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 156(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+
+	// sub-block 3, scale 1
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 160(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 160(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 164(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 164(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 168(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 172(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y1
+	VMOVDQU      1024(SI), Y5
+
+	// sub-block 4, scale 0
+	VMOVDQU      896(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 192(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 192(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT0   384(DI)
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 196(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 196(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 200(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 200(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 204(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 204(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      64(SI), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+
+	// sub-block 4, scale 1
+	VMOVDQU      960(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 208(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 208(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT0   448(DI)
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 212(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 212(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 216(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 220(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y1
+	VMOVDQU      1216(SI), Y5
+
+	// sub-block 5, scale 0
+	VMOVDQU      1088(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 240(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 240(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 244(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 244(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	PREFETCHT0   512(DI)
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 248(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 248(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 252(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 252(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+
+	// sub-block 5, scale 1
+	VMOVDQU      1152(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 256(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 256(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 260(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 260(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 264(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT0   576(DI)
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 268(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y1
+	VMOVDQU      1408(SI), Y5
+
+	// sub-block 6, scale 0
+	VMOVDQU      1280(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 288(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 288(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 292(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 292(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 296(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 296(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 300(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 300(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+
+	// sub-block 6, scale 1
+	PREFETCHT0   640(DI)
+	VMOVDQU      1344(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 304(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 304(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 308(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 308(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 312(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 316(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y1
+	VMOVDQU      1600(SI), Y5
+
+	// sub-block 7, scale 0
+	PREFETCHT0   704(DI)
+	VMOVDQU      1472(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 336(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 336(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 340(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 340(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 344(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 344(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 348(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 348(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+
+	// sub-block 7, scale 1
+	VMOVDQU      1536(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 352(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 352(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT0   768(DI)
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 356(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 356(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 360(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 364(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y4, Y8, Y1
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      288(SI), Y5
+
+	// sub-block 0, scale 0
+	VMOVDQU      160(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD (R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD (R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 4(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 4(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	PREFETCHT0   832(DI)
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 8(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 8(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 12(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 12(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 0, scale 1
+	VMOVDQU      224(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 16(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 16(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 20(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 20(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 24(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT0   896(DI)
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 28(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y3
+	VMOVDQU      480(SI), Y5
+
+	// sub-block 1, scale 0
+	VMOVDQU      352(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 48(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 48(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 52(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 52(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 56(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 56(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   960(DI)
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 60(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 60(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 1, scale 1
+	VMOVDQU      416(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 64(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 64(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 68(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 68(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 72(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 76(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y3
+	VMOVDQU      672(SI), Y5
+
+	// sub-block 2, scale 0
+	PREFETCHT0   1024(DI)
+	VMOVDQU      544(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 96(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 96(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 100(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 100(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 104(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 104(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 108(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 108(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 2, scale 1
+	VMOVDQU      608(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 112(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 112(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT0   1088(DI)
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 116(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 116(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 120(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 124(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y3
+	VMOVDQU      864(SI), Y5
+
+	// sub-block 3, scale 0
+	VMOVDQU      736(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 144(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 144(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 148(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 148(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	PREFETCHT0   1152(DI)
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 152(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 152(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 156(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 156(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 3, scale 1
+	VMOVDQU      800(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 160(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 160(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 164(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 164(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	PREFETCHT0   1216(DI)
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 168(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 172(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y3
+	VMOVDQU      1056(SI), Y5
+
+	// sub-block 4, scale 0
+	VMOVDQU      928(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 192(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 192(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 196(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 196(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 200(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 200(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   1280(DI)
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 204(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 204(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      96(SI), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 4, scale 1
+	VMOVDQU      992(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 208(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 208(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 212(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 212(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 216(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 220(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y3
+	VMOVDQU      1248(SI), Y5
+
+	// sub-block 5, scale 0
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 240(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 240(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 244(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 244(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 248(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 248(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 252(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 252(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 5, scale 1
+	VMOVDQU      1184(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 256(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 256(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	PREFETCHT0   1408(DI)
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 260(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 260(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 264(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 268(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y3
+	VMOVDQU      1440(SI), Y5
+
+	// sub-block 6, scale 0
+	VMOVDQU      1312(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 288(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 288(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	PREFETCHT0   1472(DI)
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 292(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 292(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 296(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 296(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 300(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 300(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 6, scale 1
+	VMOVDQU      1376(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 304(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 304(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 308(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 308(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	PREFETCHT0   1536(DI)
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 312(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 316(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y3
+	VMOVDQU      1632(SI), Y5
+
+	// sub-block 7, scale 0
+	VMOVDQU      1504(SI), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y8, Y6, Y6
+	VPBROADCASTD 336(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 336(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y7, Y5, Y5
+	VPBROADCASTD 340(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y5, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 340(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSLLD       $0x02, Y9, Y5
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y8, Y12, Y8
+	VPBROADCASTD 344(R9), Y12
+	VPSIGNB      Y5, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPBROADCASTD 344(R9)(R10*1), Y12
+	VPSIGNB      Y5, Y12, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y5
+	PREFETCHT0   1600(DI)
+	VPSLLD       $0x02, Y6, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 348(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 348(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+
+	// sub-block 7, scale 1
+	VMOVDQU      1568(SI), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y11, Y11
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y5
+	VPSHUFB      Y11, Y5, Y10
+	VPBROADCASTD 352(R9), Y5
+	VPSIGNB      Y8, Y5, Y5
+	VPMADDUBSW   Y5, Y10, Y5
+	VPBROADCASTD 352(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPSLLD       $0x01, Y6, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y10
+	VPBROADCASTD 356(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 356(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y11, Y10, Y10
+	VPBROADCASTD 360(R9), Y11
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	PREFETCHT0   1664(DI)
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 364(R9), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y4, Y8, Y3
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000680, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(BX*1)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -23,6 +23,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -1362,17 +1364,1329 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y2, (CX)
-	VMOVUPS      Y3, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y4
+	VMOVDQU   256(SI), Y5
+
+	// sub-block 0, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      128(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD (R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 4(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 12(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      (SI), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 0, scale 1
+	VPXOR        Y5, Y5, Y5
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 16(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 24(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      448(SI), Y5
+
+	// sub-block 1, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      320(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 48(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT0   64(DI)
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 52(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 60(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 1, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      384(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 64(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT0   128(DI)
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 72(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      640(SI), Y5
+
+	// sub-block 2, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      512(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 96(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 100(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT0   192(DI)
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 108(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 2, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      576(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 112(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 120(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	PREFETCHT0   256(DI)
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      832(SI), Y5
+
+	// sub-block 3, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      704(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 144(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 148(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 156(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 3, scale 1
+	VPXOR        Y5, Y5, Y5
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 160(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 168(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1024(SI), Y5
+
+	// sub-block 4, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      896(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 192(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT0   384(DI)
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 196(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 204(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      64(SI), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 4, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      960(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 208(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT0   448(DI)
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 216(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1216(SI), Y5
+
+	// sub-block 5, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1088(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 240(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 244(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT0   512(DI)
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 252(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 5, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      1152(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 256(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 264(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	PREFETCHT0   576(DI)
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1408(SI), Y5
+
+	// sub-block 6, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1280(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 288(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 292(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 300(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 6, scale 1
+	VPXOR        Y5, Y5, Y5
+	PREFETCHT0   640(DI)
+	VMOVDQU      1344(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 304(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 312(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VMOVDQU      1600(SI), Y5
+
+	// sub-block 7, scale 0
+	VPXOR        Y6, Y6, Y6
+	PREFETCHT0   704(DI)
+	VMOVDQU      1472(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 336(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 340(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 348(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+
+	// sub-block 7, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      1536(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 352(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT0   768(DI)
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 360(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      288(SI), Y5
+
+	// sub-block 0, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      160(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD (R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 4(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT0   832(DI)
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 12(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      32(SI), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+
+	// sub-block 0, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      224(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 16(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 24(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	PREFETCHT0   896(DI)
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      480(SI), Y5
+
+	// sub-block 1, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      352(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 48(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 52(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT0   960(DI)
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 60(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+
+	// sub-block 1, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      416(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 64(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 72(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      672(SI), Y5
+
+	// sub-block 2, scale 0
+	VPXOR        Y6, Y6, Y6
+	PREFETCHT0   1024(DI)
+	VMOVDQU      544(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 96(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 100(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 108(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+
+	// sub-block 2, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      608(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 112(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT0   1088(DI)
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 120(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      864(SI), Y5
+
+	// sub-block 3, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      736(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 144(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 148(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	PREFETCHT0   1152(DI)
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 156(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+
+	// sub-block 3, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      800(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 160(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT0   1216(DI)
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 168(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1056(SI), Y5
+
+	// sub-block 4, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      928(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 192(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 196(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT0   1280(DI)
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 204(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      96(SI), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+
+	// sub-block 4, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      992(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 208(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 216(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1248(SI), Y5
+
+	// sub-block 5, scale 0
+	VPXOR        Y6, Y6, Y6
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 240(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 244(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 252(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+
+	// sub-block 5, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      1184(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 256(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT0   1408(DI)
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 264(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1440(SI), Y5
+
+	// sub-block 6, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1312(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 288(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	PREFETCHT0   1472(DI)
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 292(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 300(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+
+	// sub-block 6, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      1376(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 304(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	PREFETCHT0   1536(DI)
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 312(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVDQU      1632(SI), Y5
+
+	// sub-block 7, scale 0
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      1504(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y10, Y10
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y10, Y11
+	VPSHUFB      Y9, Y0, Y7
+	VPBROADCASTD 336(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5045c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y7, Y6
+	VPAND        dwords_avxvnni_f0f0f0f0<>+0(SB), Y5, Y7
+	VPOR         dwords_avxvnni_01010101<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y11
+	VPSHUFB      Y8, Y0, Y5
+	VPBROADCASTD 340(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x5055c2c4; BYTE $0xf3 // VPDPBUSD Y11, Y5, Y6
+	VPSLLD       $0x02, Y10, Y5
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y5, Y11, Y5
+	LONG $0x5035e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y9, Y6
+	PREFETCHT0   1600(DI)
+	VPSLLD       $0x02, Y7, Y5
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 348(R9), Y9
+	VPSIGNB      Y5, Y9, Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
+
+	// sub-block 7, scale 1
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      1568(SI), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y10, Y11
+	VPSHUFB      Y9, Y0, Y6
+	VPBROADCASTD 352(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSLLD       $0x01, Y7, Y11
+	VPSHUFB      Y8, Y0, Y6
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	LONG $0x504dc2c4; BYTE $0xeb // VPDPBUSD Y11, Y6, Y5
+	VPSHUFB      Y9, Y1, Y6
+	VPBROADCASTD 360(R9), Y9
+	VPSIGNB      Y10, Y9, Y9
+	LONG $0x504dc2c4; BYTE $0xe9 // VPDPBUSD Y9, Y6, Y5
+	PREFETCHT0   1664(DI)
+	VPSHUFB      Y8, Y1, Y6
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000680, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -1635,6 +2949,8 @@ tile:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -3726,19 +5042,2083 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(BX*1)
-	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y4
+	VMOVDQU   256(SI), Y5
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 44(R9)(R10*1), Y7
+	VMOVDQU      128(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD (R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD (R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 4(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 8(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 8(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 12(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 12(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y7
+	VPBROADCASTD 40(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 44(R9)(R10*1), Y8
+	VPBROADCASTD 40(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 16(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 20(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 24(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 24(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 28(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      448(SI), Y5
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 92(R9)(R10*1), Y7
+	VMOVDQU      320(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 48(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 48(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   64(DI)
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 52(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 56(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 56(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 60(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 60(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y7
+	VPBROADCASTD 88(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 92(R9)(R10*1), Y8
+	VPBROADCASTD 88(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      384(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 64(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 68(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   128(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 72(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 72(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 76(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      640(SI), Y5
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 140(R9)(R10*1), Y7
+	VMOVDQU      512(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 96(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 96(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 100(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   192(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 104(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 104(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 108(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 108(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y7
+	VPBROADCASTD 136(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 140(R9)(R10*1), Y8
+	VPBROADCASTD 136(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      576(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 112(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 116(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 120(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 120(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT0   256(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 124(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      832(SI), Y5
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 188(R9)(R10*1), Y7
+	VMOVDQU      704(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 144(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 144(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 148(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 152(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 152(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 156(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 156(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x18, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y7
+	VPBROADCASTD 184(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 188(R9)(R10*1), Y8
+	VPBROADCASTD 184(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	PREFETCHT0   320(DI)
+	VMOVDQU      768(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 160(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 164(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 168(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 168(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 172(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      1024(SI), Y5
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 236(R9)(R10*1), Y7
+	VMOVDQU      896(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 192(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 192(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   384(DI)
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 196(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 200(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 200(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 204(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 204(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      64(SI), Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y7
+	VPBROADCASTD 232(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 236(R9)(R10*1), Y8
+	VPBROADCASTD 232(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      960(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 208(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   448(DI)
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 212(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 216(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 216(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 220(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      1216(SI), Y5
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 284(R9)(R10*1), Y7
+	VMOVDQU      1088(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 240(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 240(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 244(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   512(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 248(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 248(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 252(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 252(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      64(SI), Y8
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y7
+	VPBROADCASTD 280(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 284(R9)(R10*1), Y8
+	VPBROADCASTD 280(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      1152(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 256(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 260(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 264(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 264(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT0   576(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 268(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      1408(SI), Y5
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 332(R9)(R10*1), Y7
+	VMOVDQU      1280(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 288(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 288(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 292(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 296(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 296(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 300(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 300(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      64(SI), Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y7
+	VPBROADCASTD 328(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 332(R9)(R10*1), Y8
+	VPBROADCASTD 328(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	PREFETCHT0   640(DI)
+	VMOVDQU      1344(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 304(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 308(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 312(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 312(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 316(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      1600(SI), Y5
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 380(R9)(R10*1), Y7
+	PREFETCHT0   704(DI)
+	VMOVDQU      1472(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 336(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 336(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 340(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 344(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 344(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 348(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 348(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      64(SI), Y8
+	VPSRLD       $0x18, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 368(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y7
+	VPBROADCASTD 376(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 380(R9)(R10*1), Y8
+	VPBROADCASTD 376(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      1536(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 352(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   768(DI)
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 356(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 360(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 360(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 364(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y4, Y7, Y1
+	VCVTPH2PS    16(BX), Y4
+	VMOVDQU      288(SI), Y5
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 44(R9)(R10*1), Y7
+	VMOVDQU      160(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD (R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD (R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 4(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   832(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 8(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 8(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 12(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 12(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y7
+	VPBROADCASTD 40(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 44(R9)(R10*1), Y8
+	VPBROADCASTD 40(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      224(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 16(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 20(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 24(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 24(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT0   896(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 28(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      480(SI), Y5
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 92(R9)(R10*1), Y7
+	VMOVDQU      352(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 48(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 48(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 52(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 56(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 56(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT0   960(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 60(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 60(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y7
+	VPBROADCASTD 88(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 92(R9)(R10*1), Y8
+	VPBROADCASTD 88(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      416(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 64(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 68(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 72(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 72(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 76(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      672(SI), Y5
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 140(R9)(R10*1), Y7
+	PREFETCHT0   1024(DI)
+	VMOVDQU      544(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 96(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 96(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 100(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 104(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 104(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 108(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 108(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y7
+	VPBROADCASTD 136(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 140(R9)(R10*1), Y8
+	VPBROADCASTD 136(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      608(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 112(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   1088(DI)
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 116(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 120(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 120(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 124(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      864(SI), Y5
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 188(R9)(R10*1), Y7
+	VMOVDQU      736(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 144(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 144(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 148(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   1152(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 152(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 152(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 156(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 156(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x18, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y7
+	VPBROADCASTD 184(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 188(R9)(R10*1), Y8
+	VPBROADCASTD 184(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      800(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 160(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 164(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   1216(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 168(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 168(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 172(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      1056(SI), Y5
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 236(R9)(R10*1), Y7
+	VMOVDQU      928(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 192(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 192(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 196(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 200(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 200(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT0   1280(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 204(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 204(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      96(SI), Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y7
+	VPBROADCASTD 232(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 236(R9)(R10*1), Y8
+	VPBROADCASTD 232(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      992(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 208(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 212(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 216(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 216(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 220(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      1248(SI), Y5
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 284(R9)(R10*1), Y7
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1120(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 240(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 240(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 244(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 248(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 248(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 252(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 252(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      96(SI), Y8
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y7
+	VPBROADCASTD 280(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 284(R9)(R10*1), Y8
+	VPBROADCASTD 280(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      1184(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 256(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   1408(DI)
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 260(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 264(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 264(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 268(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      1440(SI), Y5
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 332(R9)(R10*1), Y7
+	VMOVDQU      1312(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 288(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 288(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   1472(DI)
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 292(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 296(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 296(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 300(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 300(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      96(SI), Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y7
+	VPBROADCASTD 328(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 332(R9)(R10*1), Y8
+	VPBROADCASTD 328(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      1376(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 304(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 308(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	PREFETCHT0   1536(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 312(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 312(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 316(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      1632(SI), Y5
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 380(R9)(R10*1), Y7
+	VMOVDQU      1504(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 336(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 336(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 340(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 344(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 344(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT0   1600(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 348(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 348(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      96(SI), Y8
+	VPSRLD       $0x18, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 368(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y7
+	VPBROADCASTD 376(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPBROADCASTD 380(R9)(R10*1), Y8
+	VPBROADCASTD 376(R9)(R10*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMOVDQU      1568(SI), Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 352(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 356(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
+	VPBROADCASTD 360(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	VPBROADCASTD 360(R9)(R10*1), Y10
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	PREFETCHT0   1664(DI)
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 364(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y4, Y7, Y3
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000680, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(BX*1)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -21,6 +21,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -1010,17 +1012,972 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y2
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      64(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD (R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      128(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 4(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      192(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 8(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 12(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      64(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 16(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      128(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 20(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      192(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 24(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 28(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      (SI), Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      320(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 48(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      384(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 52(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      448(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 56(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 60(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      320(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 64(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      384(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 68(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      448(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 72(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 76(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      576(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 96(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      640(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 100(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 104(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      768(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 108(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      576(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 112(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      640(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 116(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 120(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      768(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 124(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x08, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      832(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 144(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      896(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 148(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 152(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1024(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 156(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      832(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 160(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      896(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 164(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 168(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1024(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 172(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 176(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      1088(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 192(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 196(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1216(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 200(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1280(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 204(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1088(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 208(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 212(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1216(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 216(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1280(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 220(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      1344(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 240(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 244(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1472(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 248(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1536(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 252(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1344(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 256(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 260(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1472(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 264(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1536(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 268(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 288(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1664(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 292(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1728(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 296(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1792(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 300(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 304(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1664(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 308(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1728(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 312(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1792(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 316(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x18, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 336(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1920(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 340(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1984(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 344(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      2048(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 348(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 352(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1920(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 356(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1984(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 360(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 364(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      (SI), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 368(R9), Y2
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VCVTPH2PS    16(BX), Y2
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      96(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD (R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      160(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 4(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      224(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 8(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 12(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      96(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 16(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      160(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 20(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      224(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 24(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 28(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      32(SI), Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      352(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 48(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      416(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 52(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      480(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 56(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 60(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      352(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 64(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      416(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 68(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      480(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 72(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 76(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      608(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 96(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      672(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 100(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 104(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      800(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 108(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      608(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 112(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      672(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 116(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 120(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      800(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 124(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x08, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      864(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 144(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      928(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 148(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 152(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1056(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 156(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      864(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 160(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      928(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 164(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 168(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1056(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 172(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 176(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      1120(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 192(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 196(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1248(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 200(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1312(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 204(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1120(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 208(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 212(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1248(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 216(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1312(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 220(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      1376(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 240(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 244(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1504(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 248(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1568(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 252(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1376(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 256(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 260(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1504(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 264(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1568(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 268(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 288(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1696(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 292(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1760(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 296(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1824(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 300(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 304(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1696(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 308(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1760(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 312(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1824(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 316(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x18, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x03, Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 336(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1952(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 340(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      2016(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 344(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      2080(SI), Y4
+	VPSLLD       $0x01, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 348(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 352(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      1952(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 356(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      2016(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 360(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y4
+	VPSRLD       $0x03, Y4, Y4
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y4, Y4
+	VPBROADCASTD 364(R9), Y5
+	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
+	VMOVDQU      32(SI), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y4, Y4
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 368(R9), Y2
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -1097,6 +2054,8 @@ tile:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -2470,19 +3429,1358 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(BX*1)
-	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y4
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 40(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD (R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD (R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      128(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 4(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      192(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 8(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 12(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      128(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 20(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      192(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 24(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 28(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (SI), Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 88(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      320(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 48(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 48(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      384(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 52(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 52(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      448(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 56(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 56(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 60(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 60(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      320(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 64(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 64(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      384(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 68(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 68(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      448(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 72(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 72(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 76(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 136(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      576(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 96(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 96(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      640(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 100(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 100(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 104(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 104(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      768(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 108(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 108(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      576(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 112(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 112(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      640(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 116(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 116(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 120(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 120(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      768(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 124(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 184(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      832(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 144(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 144(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      896(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 148(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 148(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 152(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 152(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1024(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 156(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 156(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      832(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 160(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 160(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      896(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 164(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 164(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 168(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 168(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1024(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 172(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 232(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      1088(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 192(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 192(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 196(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 196(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1216(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 200(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 200(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1280(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 204(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 204(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1088(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 208(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 208(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 212(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 212(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1216(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 216(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 216(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1280(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 220(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 280(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      1344(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 240(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 240(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 244(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 244(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1472(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 248(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 248(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1536(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 252(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 252(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1344(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 256(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 256(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 260(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 260(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1472(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 264(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 264(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1536(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 268(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 328(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 288(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 288(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1664(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 292(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 292(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1728(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 296(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 296(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1792(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 300(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 300(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 304(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 304(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1664(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 308(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 308(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1728(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 312(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 312(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1792(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 316(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 376(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 336(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 336(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1920(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 340(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 340(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1984(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 344(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 344(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      2048(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 348(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 348(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 352(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 352(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1920(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 356(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 356(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1984(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 360(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 360(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 364(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VCVTPH2PS    16(BX), Y4
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 40(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD (R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD (R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      160(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 4(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      224(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 8(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 12(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      160(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 20(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      224(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 24(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 28(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(SI), Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 88(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      352(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 48(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 48(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      416(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 52(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 52(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      480(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 56(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 56(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 60(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 60(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      352(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 64(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 64(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      416(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 68(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 68(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      480(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 72(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 72(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 76(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 136(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      608(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 96(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 96(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      672(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 100(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 100(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 104(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 104(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      800(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 108(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 108(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      608(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 112(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 112(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      672(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 116(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 116(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 120(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 120(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      800(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 124(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 184(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      864(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 144(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 144(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      928(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 148(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 148(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 152(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 152(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1056(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 156(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 156(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      864(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 160(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 160(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      928(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 164(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 164(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 168(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 168(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1056(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 172(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 232(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      1120(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 192(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 192(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 196(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 196(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1248(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 200(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 200(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1312(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 204(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 204(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1120(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 208(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 208(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 212(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 212(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1248(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 216(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 216(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1312(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 220(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 280(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	VMOVDQU      1376(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 240(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 240(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 244(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 244(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1504(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 248(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 248(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1568(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 252(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 252(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1376(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 256(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 256(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 260(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 260(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1504(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 264(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 264(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1568(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 268(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 328(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 288(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 288(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1696(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 292(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 292(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1760(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 296(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 296(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1824(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 300(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 300(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 304(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 304(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1696(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 308(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 308(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1760(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 312(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 312(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1824(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 316(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x03, Y5, Y5
+	VPSUBD       Y6, Y5, Y5
+	VPBROADCASTD 376(R9)(R10*1), Y6
+	VPSRAD       $0x07, Y6, Y7
+	VPSRAD       $0x03, Y6, Y6
+	VPSUBD       Y7, Y6, Y6
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 336(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 336(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1952(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 340(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 340(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      2016(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 344(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 344(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      2080(SI), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 348(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 348(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 352(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 352(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1952(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 356(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 356(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      2016(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 360(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 360(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_1e1e1e1e<>+0(SB), Y7, Y7
+	VPBROADCASTD 364(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y7, Y7
+	VADDPS       dwords_avxvnni_3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(BX*1)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -22,6 +22,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -1027,17 +1029,988 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y3
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y4
+	VMOVDQU      64(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD (R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      128(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 4(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      192(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 8(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 12(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 16(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      128(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 20(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      192(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 24(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 28(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      (SI), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y1
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y4
+	VMOVDQU      320(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 48(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      384(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 52(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      448(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 56(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 60(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      320(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 64(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      384(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 68(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      448(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 72(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 76(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 80(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y1
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y4
+	VMOVDQU      576(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 96(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      640(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 100(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 104(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      768(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 108(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      576(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 112(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      640(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 116(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 120(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      768(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 124(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 128(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y1
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y4
+	VMOVDQU      832(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 144(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      896(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 148(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 152(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1024(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 156(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      832(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 160(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      896(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 164(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 168(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1024(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 172(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 176(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y1
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y4
+	VMOVDQU      1088(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 192(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 196(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1216(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 200(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1280(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 204(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1088(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 208(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 212(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1216(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 216(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1280(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 220(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 224(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y1
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y4
+	VMOVDQU      1344(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 240(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 244(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1472(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 248(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1536(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 252(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1344(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 256(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 260(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1472(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 264(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1536(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 268(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 272(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y1
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y4
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 288(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1664(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 292(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1728(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 296(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1792(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 300(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 304(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1664(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 308(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1728(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 312(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1792(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 316(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 320(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y1
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y4
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 336(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1920(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 340(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1984(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 344(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      2048(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 348(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 352(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1920(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 356(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1984(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 360(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 364(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      (SI), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 368(R9), Y3
+	VMULPS       Y5, Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    16(BX), Y3
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y4
+	VMOVDQU      96(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD (R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      160(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 4(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      224(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 8(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 12(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      96(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 16(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      160(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 20(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      224(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 24(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 28(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      32(SI), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y2
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y4
+	VMOVDQU      352(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 48(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      416(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 52(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      480(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 56(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 60(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      352(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 64(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      416(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 68(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      480(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 72(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 76(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 80(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y2
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y4
+	VMOVDQU      608(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 96(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      672(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 100(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 104(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      800(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 108(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      608(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 112(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      672(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 116(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 120(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      800(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 124(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 128(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y2
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y4
+	VMOVDQU      864(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 144(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      928(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 148(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 152(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1056(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 156(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      864(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 160(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      928(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 164(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 168(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1056(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 172(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 176(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y2
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y4
+	VMOVDQU      1120(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 192(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 196(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1248(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 200(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1312(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 204(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1120(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 208(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 212(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1248(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 216(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1312(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 220(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 224(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y2
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y4
+	VMOVDQU      1376(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 240(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 244(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1504(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 248(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1568(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 252(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1376(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 256(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 260(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1504(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 264(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1568(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 268(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 272(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y2
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y4
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 288(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1696(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 292(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1760(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 296(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1824(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 300(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 304(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1696(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 308(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1760(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 312(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1824(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 316(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 320(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y2
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y4
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 336(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1952(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 340(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      2016(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 344(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      2080(SI), Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 348(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 352(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      1952(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 356(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      2016(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 360(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 364(R9), Y6
+	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	VMOVDQU      32(SI), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS 368(R9), Y3
+	VMULPS       Y5, Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y2, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -1247,6 +2220,8 @@ tile:
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// d of the next tile row: too few lines for the hardware to see a stream
@@ -2588,19 +3563,1326 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, (CX)(BX*1)
-	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      Y4, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y5
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y6
+	VPBROADCASTD 40(R9)(R10*1), Y7
+	VMOVDQU      64(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD (R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD (R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      128(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 4(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 4(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      192(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 8(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 8(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   (DI)
+	VMOVDQU      256(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 12(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 12(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      64(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 16(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 16(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      128(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 20(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 20(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      192(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 24(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 24(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   64(DI)
+	VMOVDQU      256(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 28(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VBROADCASTSS 32(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y6
+	VPBROADCASTD 88(R9)(R10*1), Y7
+	VMOVDQU      320(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 48(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 48(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      384(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 52(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 52(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      448(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 56(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 56(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   128(DI)
+	VMOVDQU      512(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 60(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 60(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      320(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 64(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 64(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      384(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 68(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 68(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      448(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 72(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 72(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   192(DI)
+	VMOVDQU      512(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 76(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VBROADCASTSS 80(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y6
+	VPBROADCASTD 136(R9)(R10*1), Y7
+	VMOVDQU      576(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 96(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 96(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      640(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 100(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 100(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   256(DI)
+	VMOVDQU      704(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 104(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 104(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      768(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 108(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 108(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      576(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 112(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 112(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      640(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 116(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 116(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   320(DI)
+	VMOVDQU      704(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 120(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 120(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      768(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 124(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VBROADCASTSS 128(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y6
+	VPBROADCASTD 184(R9)(R10*1), Y7
+	VMOVDQU      832(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 144(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 144(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      896(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 148(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 148(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   384(DI)
+	VMOVDQU      960(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 152(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 152(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1024(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 156(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 156(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      832(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 160(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 160(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      896(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 164(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 164(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   448(DI)
+	VMOVDQU      960(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 168(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 168(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 172(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x0c, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VBROADCASTSS 176(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y6
+	VPBROADCASTD 232(R9)(R10*1), Y7
+	VMOVDQU      1088(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 192(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 192(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   512(DI)
+	VMOVDQU      1152(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 196(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 196(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1216(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 200(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 200(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1280(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 204(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 204(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1088(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 208(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 208(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   576(DI)
+	VMOVDQU      1152(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 212(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 212(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1216(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 216(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 216(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1280(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 220(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VBROADCASTSS 224(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y6
+	VPBROADCASTD 280(R9)(R10*1), Y7
+	VMOVDQU      1344(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 240(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 240(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   640(DI)
+	VMOVDQU      1408(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 244(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 244(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1472(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 248(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 248(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1536(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 252(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 252(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1344(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 256(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 256(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   704(DI)
+	VMOVDQU      1408(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 260(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 260(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1472(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 264(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 264(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1536(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 268(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x14, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VBROADCASTSS 272(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y6
+	VPBROADCASTD 328(R9)(R10*1), Y7
+	PREFETCHT0   768(DI)
+	VMOVDQU      1600(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 288(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 288(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1664(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 292(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 292(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1728(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 296(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 296(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1792(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 300(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 300(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   832(DI)
+	VMOVDQU      1600(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 304(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 304(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1664(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 308(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 308(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1728(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 312(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 312(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1792(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 316(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x18, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y1
+	VBROADCASTSS 320(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y6
+	VPBROADCASTD 376(R9)(R10*1), Y7
+	PREFETCHT0   896(DI)
+	VMOVDQU      1856(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 336(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 336(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1920(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 340(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 340(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1984(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 344(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 344(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      2048(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 348(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 348(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   960(DI)
+	VMOVDQU      1856(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 352(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 352(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1920(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 356(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 356(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1984(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 360(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 360(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2048(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 364(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y8, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y8, Y5, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y5, Y7, Y2
+	VCVTPH2PS    16(BX), Y5
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y6
+	VPBROADCASTD 40(R9)(R10*1), Y7
+	VMOVDQU      96(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD (R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD (R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      160(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 4(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 4(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      224(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 8(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 8(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1088(DI)
+	VMOVDQU      288(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 12(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 12(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      96(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 16(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 16(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      160(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 20(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 20(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      224(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 24(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 24(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1152(DI)
+	VMOVDQU      288(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 28(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y3
+	VBROADCASTSS 32(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y6
+	VPBROADCASTD 88(R9)(R10*1), Y7
+	VMOVDQU      352(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 48(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 48(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      416(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 52(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 52(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      480(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 56(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 56(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1216(DI)
+	VMOVDQU      544(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 60(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 60(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      352(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 64(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 64(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      416(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 68(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 68(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      480(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 72(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 72(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1280(DI)
+	VMOVDQU      544(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 76(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y3
+	VBROADCASTSS 80(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y6
+	VPBROADCASTD 136(R9)(R10*1), Y7
+	VMOVDQU      608(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 96(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 96(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      672(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 100(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 100(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1344(DI)
+	VMOVDQU      736(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 104(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 104(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      800(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 108(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 108(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      608(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 112(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 112(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      672(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 116(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 116(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1408(DI)
+	VMOVDQU      736(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 120(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 120(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      800(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 124(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y3
+	VBROADCASTSS 128(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y6
+	VPBROADCASTD 184(R9)(R10*1), Y7
+	VMOVDQU      864(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 144(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 144(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      928(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 148(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 148(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1472(DI)
+	VMOVDQU      992(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 152(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 152(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1056(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 156(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 156(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      864(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 160(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 160(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      928(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 164(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 164(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1536(DI)
+	VMOVDQU      992(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 168(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 168(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1056(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 172(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x0c, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y3
+	VBROADCASTSS 176(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y6
+	VPBROADCASTD 232(R9)(R10*1), Y7
+	VMOVDQU      1120(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 192(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 192(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1600(DI)
+	VMOVDQU      1184(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 196(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 196(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1248(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 200(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 200(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1312(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 204(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 204(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1120(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 208(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 208(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1184(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 212(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 212(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1248(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 216(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 216(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1312(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 220(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y3
+	VBROADCASTSS 224(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y6
+	VPBROADCASTD 280(R9)(R10*1), Y7
+	VMOVDQU      1376(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 240(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 240(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1440(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 244(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 244(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1504(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 248(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 248(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1568(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 252(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 252(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1376(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 256(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 256(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1440(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 260(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 260(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1504(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 264(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 264(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1568(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 268(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x14, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y3
+	VBROADCASTSS 272(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y6
+	VPBROADCASTD 328(R9)(R10*1), Y7
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1632(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 288(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 288(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1696(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 292(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 292(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1760(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 296(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 296(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1824(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 300(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 300(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1632(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 304(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 304(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1696(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 308(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 308(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1760(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 312(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 312(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1824(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 316(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x18, Y8, Y8
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y3
+	VBROADCASTSS 320(R9)(R10*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y6
+	VPBROADCASTD 376(R9)(R10*1), Y7
+	PREFETCHT0   1984(DI)
+	VMOVDQU      1888(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 336(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 336(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1952(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 340(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 340(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      2016(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 344(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 344(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      2080(SI), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 348(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 348(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   2048(DI)
+	VMOVDQU      1888(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 352(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 352(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      1952(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 356(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 356(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      2016(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 360(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 360(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	PREFETCHT0   2112(DI)
+	VMOVDQU      2080(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 364(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
+	VMOVDQU      32(SI), Y8
+	VPSRLD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       dwords_avxvnni_3f000000<>+0(SB), Y8, Y8
+	VMULPS       Y5, Y8, Y8
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y8, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y8, Y5, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y5, Y7, Y4
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000840, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y2, (CX)(BX*1)
+	VMOVUPS Y3, 32(CX)
+	VMOVUPS Y4, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

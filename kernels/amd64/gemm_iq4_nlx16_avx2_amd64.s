@@ -23,6 +23,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// sub-block 0, scale 0
@@ -187,17 +189,178 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y2, (CX)
-	VMOVUPS      Y3, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	// sub-block 0, scale 0
+	VPAND        (SI), Y0, Y4
+	VPSHUFB      Y4, Y1, Y4
+	VPAND        32(SI), Y0, Y5
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD (R9), Y6
+	VPABSB       Y4, Y7
+	VPSIGNB      Y4, Y6, Y4
+	VPMADDUBSW   Y4, Y7, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPABSB       Y5, Y7
+	VPSIGNB      Y5, Y6, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	PREFETCHT0   (DI)
+	VPAND        64(SI), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        96(SI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPAND        128(SI), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        160(SI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 8(R9), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT0   64(DI)
+	VPAND        192(SI), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        224(SI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R9), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT0   128(DI)
+	VMOVDQU      (SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 16(R9), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 20(R9), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT0   192(DI)
+	VMOVDQU      128(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      160(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 24(R9), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT0   256(DI)
+	VMOVDQU      192(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      224(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VCVTPH2PS    (BX), Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y2
+	VCVTPH2PS    16(BX), Y4
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x30, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -323,6 +486,8 @@ tile:
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// sub-block 0, scale 0
@@ -607,19 +772,300 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, (CX)(BX*1)
-	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      Y4, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	// sub-block 0, scale 0
+	VMOVDQU      (SI), Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (R9), Y5
+	VPABSB       Y6, Y7
+	VPSIGNB      Y6, Y5, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD (R9)(R10*1), Y7
+	VPABSB       Y6, Y8
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y8, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 8(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 12(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 16(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 20(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   64(DI)
+	VMOVDQU      128(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 24(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VCVTPH2PS    (BX), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+
+	// sub-block 0, scale 0
+	VMOVDQU      32(SI), Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (R9), Y5
+	VPABSB       Y6, Y7
+	VPSIGNB      Y6, Y5, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD (R9)(R10*1), Y7
+	VPABSB       Y6, Y8
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y8, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	PREFETCHT0   128(DI)
+	VMOVDQU      96(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      160(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 8(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      224(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 12(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   192(DI)
+	VMOVDQU      32(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 16(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 20(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      160(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 24(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   256(DI)
+	VMOVDQU      224(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VCVTPH2PS    16(BX), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x30, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y2, (CX)(BX*1)
+	VMOVUPS Y3, 32(CX)
+	VMOVUPS Y4, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

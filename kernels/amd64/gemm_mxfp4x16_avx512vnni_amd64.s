@@ -24,6 +24,8 @@ tile:
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
 	VPXORD Z4, Z4, Z4
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -82,16 +84,71 @@ block:
 	ADDQ          144(AX), R8
 	DECQ          R10
 	JNZ           block
-	MOVQ          64(AX), BX
-	VMOVUPS       Z4, (CX)
-	ADDQ          $0x40, CX
-	MOVQ          16(AX), BX
-	ADDQ          BX, (AX)
-	ADDQ          BX, 8(AX)
-	ADDQ          BX, 128(AX)
-	ADDQ          BX, 136(AX)
-	DECQ          DX
-	JNZ           tile
+	JMP           sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD  40(R9), Z5
+	VPSRAD        $0x03, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VMOVDQU32     (SI), Z7
+	VPERMB        Z0, Z7, Z7
+	VPDPBUSD.BCST (R9), Z7, Z5
+	PREFETCHT0    (DI)
+	VMOVDQU32     64(SI), Z7
+	VPERMB        Z0, Z7, Z7
+	VPDPBUSD.BCST 4(R9), Z7, Z5
+	VMOVDQU32     128(SI), Z7
+	VPERMB        Z0, Z7, Z7
+	VPDPBUSD.BCST 8(R9), Z7, Z5
+	PREFETCHT0    64(DI)
+	VMOVDQU32     192(SI), Z7
+	VPERMB        Z0, Z7, Z7
+	VPDPBUSD.BCST 12(R9), Z7, Z5
+	PREFETCHT0    128(DI)
+	VPSRLD        $0x04, (SI), Z7
+	VPERMB        Z0, Z7, Z7
+	VPDPBUSD.BCST 16(R9), Z7, Z6
+	VPSRLD        $0x04, 64(SI), Z7
+	VPERMB        Z0, Z7, Z7
+	VPDPBUSD.BCST 20(R9), Z7, Z6
+	PREFETCHT0    192(DI)
+	VPSRLD        $0x04, 128(SI), Z7
+	VPERMB        Z0, Z7, Z7
+	VPDPBUSD.BCST 24(R9), Z7, Z6
+	PREFETCHT0    256(DI)
+	VPSRLD        $0x04, 192(SI), Z7
+	VPERMB        Z0, Z7, Z7
+	VPDPBUSD.BCST 28(R9), Z7, Z6
+	VPADDD        Z6, Z5, Z5
+	VPMOVZXBD     (BX), Z7
+	VPMINUD       Z1, Z7, Z8
+	VMOVDQU32     Z2, Z6
+	VPSLLVD       Z8, Z6, Z6
+	VPSLLD        $0x17, Z7, Z7
+	VPSUBD        Z3, Z7, Z7
+	VPMAXSD       Z7, Z6, Z6
+	VMULPS.BCST   32(R9), Z6, Z6
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z6, Z5, Z4
+	ADDQ          $0x30, R9
+	ADDQ          $0x10, BX
+	ADDQ          $0x00000100, SI
+	ADDQ          144(AX), DI
+	DECQ          R10
+	JNZ           once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z4, (CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -236,6 +293,8 @@ tile:
 	MOVQ   32(AX), R11
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -309,17 +368,87 @@ block:
 	ADDQ          144(AX), R8
 	DECQ          R11
 	JNZ           block
-	MOVQ          64(AX), BX
-	VMOVUPS       Z4, (CX)
-	VMOVUPS       Z5, (CX)(BX*1)
-	ADDQ          $0x40, CX
-	MOVQ          16(AX), BX
-	ADDQ          BX, (AX)
-	ADDQ          BX, 8(AX)
-	ADDQ          BX, 128(AX)
-	ADDQ          BX, 136(AX)
-	DECQ          DX
-	JNZ           tile
+	JMP           sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD  40(R9), Z6
+	VPSRAD        $0x03, Z6, Z6
+	VPBROADCASTD  40(R9)(R10*1), Z7
+	VPSRAD        $0x03, Z7, Z7
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VMOVDQU32     (SI), Z10
+	VPERMB        Z0, Z10, Z10
+	VPDPBUSD.BCST (R9), Z10, Z6
+	VPDPBUSD.BCST (R9)(R10*1), Z10, Z7
+	PREFETCHT0    (DI)
+	VMOVDQU32     64(SI), Z10
+	VPERMB        Z0, Z10, Z10
+	VPDPBUSD.BCST 4(R9), Z10, Z6
+	VPDPBUSD.BCST 4(R9)(R10*1), Z10, Z7
+	VMOVDQU32     128(SI), Z10
+	VPERMB        Z0, Z10, Z10
+	VPDPBUSD.BCST 8(R9), Z10, Z6
+	VPDPBUSD.BCST 8(R9)(R10*1), Z10, Z7
+	PREFETCHT0    64(DI)
+	VMOVDQU32     192(SI), Z10
+	VPERMB        Z0, Z10, Z10
+	VPDPBUSD.BCST 12(R9), Z10, Z6
+	VPDPBUSD.BCST 12(R9)(R10*1), Z10, Z7
+	PREFETCHT0    128(DI)
+	VPSRLD        $0x04, (SI), Z10
+	VPERMB        Z0, Z10, Z10
+	VPDPBUSD.BCST 16(R9), Z10, Z8
+	VPDPBUSD.BCST 16(R9)(R10*1), Z10, Z9
+	VPSRLD        $0x04, 64(SI), Z10
+	VPERMB        Z0, Z10, Z10
+	VPDPBUSD.BCST 20(R9), Z10, Z8
+	VPDPBUSD.BCST 20(R9)(R10*1), Z10, Z9
+	PREFETCHT0    192(DI)
+	VPSRLD        $0x04, 128(SI), Z10
+	VPERMB        Z0, Z10, Z10
+	VPDPBUSD.BCST 24(R9), Z10, Z8
+	VPDPBUSD.BCST 24(R9)(R10*1), Z10, Z9
+	PREFETCHT0    256(DI)
+	VPSRLD        $0x04, 192(SI), Z10
+	VPERMB        Z0, Z10, Z10
+	VPDPBUSD.BCST 28(R9), Z10, Z8
+	VPDPBUSD.BCST 28(R9)(R10*1), Z10, Z9
+	VPADDD        Z8, Z6, Z6
+	VPADDD        Z9, Z7, Z7
+	VPMOVZXBD     (BX), Z9
+	VPMINUD       Z1, Z9, Z10
+	VMOVDQU32     Z2, Z8
+	VPSLLVD       Z10, Z8, Z8
+	VPSLLD        $0x17, Z9, Z9
+	VPSUBD        Z3, Z9, Z9
+	VPMAXSD       Z9, Z8, Z8
+	VMULPS.BCST   32(R9), Z8, Z9
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z9, Z6, Z4
+	VMULPS.BCST   32(R9)(R10*1), Z8, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z5
+	ADDQ          $0x30, R9
+	ADDQ          $0x10, BX
+	ADDQ          $0x00000100, SI
+	ADDQ          144(AX), DI
+	DECQ          R11
+	JNZ           once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, (CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -23,6 +23,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// sub-block 0, scale 0
@@ -145,17 +147,136 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y2, (CX)
-	VMOVUPS      Y3, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y4
+	VPSRAD       $0x03, Y4, Y4
+	VPBROADCASTD 40(R9), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPAND        (SI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPAND        32(SI), Y0, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD (R9), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT0   (DI)
+	VPAND        64(SI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPAND        96(SI), Y0, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 4(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPAND        128(SI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPAND        160(SI), Y0, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 8(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT0   64(DI)
+	VPAND        192(SI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPAND        224(SI), Y0, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 12(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT0   128(DI)
+	VMOVDQU      (SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VMOVDQU      32(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 16(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      64(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VMOVDQU      96(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 20(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT0   192(DI)
+	VMOVDQU      128(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VMOVDQU      160(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 24(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT0   256(DI)
+	VMOVDQU      192(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VMOVDQU      224(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 28(R9), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPMOVZXBD    (BX), Y7
+	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y7, Y8
+	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y6
+	VPSLLVD      Y8, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y7, Y7
+	VPMAXSD      Y7, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y2
+	VPMOVZXBD    8(BX), Y6
+	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y6, Y7
+	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y4
+	VPSLLVD      Y7, Y4, Y4
+	VPSLLD       $0x17, Y6, Y6
+	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y6, Y6
+	VPMAXSD      Y6, Y4, Y4
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x30, R9
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -317,6 +438,8 @@ tile:
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// sub-block 0, scale 0
@@ -505,19 +628,204 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, (CX)(BX*1)
-	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      Y4, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 40(R9)(R10*1), Y6
+	VPSRAD       $0x03, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      (SI), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (R9), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD (R9)(R10*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      64(SI), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 4(R9)(R10*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      128(SI), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 8(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 8(R9)(R10*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 12(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      (SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 16(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 16(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      64(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 20(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 20(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT0   64(DI)
+	VMOVDQU      128(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 24(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 24(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      192(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 28(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 28(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y6, Y6
+	VPMOVZXBD    (BX), Y8
+	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y8, Y9
+	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y7
+	VPSLLVD      Y9, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y8, Y8
+	VPMAXSD      Y8, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 40(R9)(R10*1), Y6
+	VPSRAD       $0x03, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      32(SI), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (R9), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD (R9)(R10*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT0   128(DI)
+	VMOVDQU      96(SI), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 4(R9)(R10*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      160(SI), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 8(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 8(R9)(R10*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      224(SI), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 12(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT0   192(DI)
+	VMOVDQU      32(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 16(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 16(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      96(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 20(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 20(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      160(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 24(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 24(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT0   256(DI)
+	VMOVDQU      224(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 28(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 28(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y6, Y6
+	VPMOVZXBD    8(BX), Y8
+	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y8, Y9
+	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y7
+	VPSLLVD      Y9, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y8, Y8
+	VPMAXSD      Y8, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x30, R9
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y2, (CX)(BX*1)
+	VMOVUPS Y3, 32(CX)
+	VMOVUPS Y4, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

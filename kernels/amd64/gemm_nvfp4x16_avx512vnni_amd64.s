@@ -22,6 +22,8 @@ tile:
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
 	VPXORD Z2, Z2, Z2
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -152,16 +154,139 @@ block:
 	ADDQ          144(AX), R8
 	DECQ          R10
 	JNZ           block
-	MOVQ          64(AX), BX
-	VMOVUPS       Z2, (CX)
-	ADDQ          $0x40, CX
-	MOVQ          16(AX), BX
-	ADDQ          BX, (AX)
-	ADDQ          BX, 8(AX)
-	ADDQ          BX, 128(AX)
-	ADDQ          BX, 136(AX)
-	DECQ          DX
-	JNZ           tile
+	JMP           sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD  44(R9), Z3
+	VPSRAD        $0x03, Z3, Z3
+	VMOVDQU32     (SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST (R9), Z4, Z3
+	PREFETCHT0    (DI)
+	VMOVDQU32     64(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 4(R9), Z4, Z3
+	VPSRLD        $0x04, (SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 8(R9), Z4, Z3
+	PREFETCHT0    64(DI)
+	VPSRLD        $0x04, 64(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 12(R9), Z4, Z3
+	VPMOVZXBW     (BX), Y4
+	VPCMPUW       $0x04, dwords_avx512vnni_007f007f<>+0(SB), Y4, K1
+	VPSLLW.Z      $0x09, Y4, K1, Y4
+	VPSRLW        $0x02, Y4, Y4
+	VCVTPH2PS     Y4, Z4
+	VMULPS        Z1, Z4, Z4
+	VMULPS.BCST   32(R9), Z4, Z4
+	VCVTDQ2PS     Z3, Z3
+	VFMADD231PS   Z4, Z3, Z2
+
+	// sub-block 0, scale 1
+	VPBROADCASTD  44(R9), Z4
+	VPBROADCASTD  40(R9), Z3
+	VPSUBD        Z4, Z3, Z3
+	VPSRAD        $0x03, Z3, Z3
+	VMOVDQU32     128(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 16(R9), Z4, Z3
+	PREFETCHT0    128(DI)
+	VMOVDQU32     192(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 20(R9), Z4, Z3
+	VPSRLD        $0x04, 128(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 24(R9), Z4, Z3
+	PREFETCHT0    192(DI)
+	VPSRLD        $0x04, 192(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 28(R9), Z4, Z3
+	VPMOVZXBW     16(BX), Y4
+	VPCMPUW       $0x04, dwords_avx512vnni_007f007f<>+0(SB), Y4, K1
+	VPSLLW.Z      $0x09, Y4, K1, Y4
+	VPSRLW        $0x02, Y4, Y4
+	VCVTPH2PS     Y4, Z4
+	VMULPS        Z1, Z4, Z4
+	VMULPS.BCST   32(R9), Z4, Z4
+	VCVTDQ2PS     Z3, Z3
+	VFMADD231PS   Z4, Z3, Z2
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  92(R9), Z3
+	VPSRAD        $0x03, Z3, Z3
+	PREFETCHT0    256(DI)
+	VMOVDQU32     256(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 48(R9), Z4, Z3
+	VMOVDQU32     320(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 52(R9), Z4, Z3
+	PREFETCHT0    320(DI)
+	VPSRLD        $0x04, 256(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 56(R9), Z4, Z3
+	VPSRLD        $0x04, 320(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 60(R9), Z4, Z3
+	VPMOVZXBW     32(BX), Y4
+	VPCMPUW       $0x04, dwords_avx512vnni_007f007f<>+0(SB), Y4, K1
+	VPSLLW.Z      $0x09, Y4, K1, Y4
+	VPSRLW        $0x02, Y4, Y4
+	VCVTPH2PS     Y4, Z4
+	VMULPS        Z1, Z4, Z4
+	VMULPS.BCST   80(R9), Z4, Z4
+	VCVTDQ2PS     Z3, Z3
+	VFMADD231PS   Z4, Z3, Z2
+
+	// sub-block 1, scale 1
+	VPBROADCASTD  92(R9), Z4
+	VPBROADCASTD  88(R9), Z3
+	VPSUBD        Z4, Z3, Z3
+	VPSRAD        $0x03, Z3, Z3
+	PREFETCHT0    384(DI)
+	VMOVDQU32     384(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 64(R9), Z4, Z3
+	VMOVDQU32     448(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 68(R9), Z4, Z3
+	PREFETCHT0    448(DI)
+	VPSRLD        $0x04, 384(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 72(R9), Z4, Z3
+	PREFETCHT0    512(DI)
+	VPSRLD        $0x04, 448(SI), Z4
+	VPERMB        Z0, Z4, Z4
+	VPDPBUSD.BCST 76(R9), Z4, Z3
+	VPMOVZXBW     48(BX), Y4
+	VPCMPUW       $0x04, dwords_avx512vnni_007f007f<>+0(SB), Y4, K1
+	VPSLLW.Z      $0x09, Y4, K1, Y4
+	VPSRLW        $0x02, Y4, Y4
+	VCVTPH2PS     Y4, Z4
+	VMULPS        Z1, Z4, Z4
+	VMULPS.BCST   80(R9), Z4, Z4
+	VCVTDQ2PS     Z3, Z3
+	VFMADD231PS   Z4, Z3, Z2
+	ADDQ          $0x60, R9
+	ADDQ          $0x40, BX
+	ADDQ          $0x00000200, SI
+	ADDQ          144(AX), DI
+	DECQ          R10
+	JNZ           once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z2, (CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -286,6 +411,8 @@ tile:
 	MOVQ   32(AX), R11
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -456,17 +583,180 @@ block:
 	ADDQ          144(AX), R8
 	DECQ          R11
 	JNZ           block
-	MOVQ          64(AX), BX
-	VMOVUPS       Z2, (CX)
-	VMOVUPS       Z3, (CX)(BX*1)
-	ADDQ          $0x40, CX
-	MOVQ          16(AX), BX
-	ADDQ          BX, (AX)
-	ADDQ          BX, 8(AX)
-	ADDQ          BX, 128(AX)
-	ADDQ          BX, 136(AX)
-	DECQ          DX
-	JNZ           tile
+	JMP           sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD  44(R9), Z4
+	VPSRAD        $0x03, Z4, Z4
+	VPBROADCASTD  44(R9)(R10*1), Z5
+	VPSRAD        $0x03, Z5, Z5
+	VMOVDQU32     (SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST (R9), Z6, Z4
+	VPDPBUSD.BCST (R9)(R10*1), Z6, Z5
+	PREFETCHT0    (DI)
+	VMOVDQU32     64(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 4(R9), Z6, Z4
+	VPDPBUSD.BCST 4(R9)(R10*1), Z6, Z5
+	VPSRLD        $0x04, (SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 8(R9), Z6, Z4
+	VPDPBUSD.BCST 8(R9)(R10*1), Z6, Z5
+	PREFETCHT0    64(DI)
+	VPSRLD        $0x04, 64(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 12(R9), Z6, Z4
+	VPDPBUSD.BCST 12(R9)(R10*1), Z6, Z5
+	VPMOVZXBW     (BX), Y6
+	VPCMPUW       $0x04, dwords_avx512vnni_007f007f<>+0(SB), Y6, K1
+	VPSLLW.Z      $0x09, Y6, K1, Y6
+	VPSRLW        $0x02, Y6, Y6
+	VCVTPH2PS     Y6, Z6
+	VMULPS        Z1, Z6, Z6
+	VMULPS.BCST   32(R9), Z6, Z7
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z6, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z4, Z5, Z3
+
+	// sub-block 0, scale 1
+	VPBROADCASTD  44(R9), Z5
+	VPBROADCASTD  40(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x03, Z4, Z4
+	VPBROADCASTD  44(R9)(R10*1), Z6
+	VPBROADCASTD  40(R9)(R10*1), Z5
+	VPSUBD        Z6, Z5, Z5
+	VPSRAD        $0x03, Z5, Z5
+	VMOVDQU32     128(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 16(R9), Z6, Z4
+	VPDPBUSD.BCST 16(R9)(R10*1), Z6, Z5
+	PREFETCHT0    128(DI)
+	VMOVDQU32     192(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 20(R9), Z6, Z4
+	VPDPBUSD.BCST 20(R9)(R10*1), Z6, Z5
+	VPSRLD        $0x04, 128(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 24(R9), Z6, Z4
+	VPDPBUSD.BCST 24(R9)(R10*1), Z6, Z5
+	PREFETCHT0    192(DI)
+	VPSRLD        $0x04, 192(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 28(R9), Z6, Z4
+	VPDPBUSD.BCST 28(R9)(R10*1), Z6, Z5
+	VPMOVZXBW     16(BX), Y6
+	VPCMPUW       $0x04, dwords_avx512vnni_007f007f<>+0(SB), Y6, K1
+	VPSLLW.Z      $0x09, Y6, K1, Y6
+	VPSRLW        $0x02, Y6, Y6
+	VCVTPH2PS     Y6, Z6
+	VMULPS        Z1, Z6, Z6
+	VMULPS.BCST   32(R9), Z6, Z7
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z6, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z4, Z5, Z3
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  92(R9), Z4
+	VPSRAD        $0x03, Z4, Z4
+	VPBROADCASTD  92(R9)(R10*1), Z5
+	VPSRAD        $0x03, Z5, Z5
+	PREFETCHT0    256(DI)
+	VMOVDQU32     256(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 48(R9), Z6, Z4
+	VPDPBUSD.BCST 48(R9)(R10*1), Z6, Z5
+	VMOVDQU32     320(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 52(R9), Z6, Z4
+	VPDPBUSD.BCST 52(R9)(R10*1), Z6, Z5
+	PREFETCHT0    320(DI)
+	VPSRLD        $0x04, 256(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 56(R9), Z6, Z4
+	VPDPBUSD.BCST 56(R9)(R10*1), Z6, Z5
+	VPSRLD        $0x04, 320(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 60(R9), Z6, Z4
+	VPDPBUSD.BCST 60(R9)(R10*1), Z6, Z5
+	VPMOVZXBW     32(BX), Y6
+	VPCMPUW       $0x04, dwords_avx512vnni_007f007f<>+0(SB), Y6, K1
+	VPSLLW.Z      $0x09, Y6, K1, Y6
+	VPSRLW        $0x02, Y6, Y6
+	VCVTPH2PS     Y6, Z6
+	VMULPS        Z1, Z6, Z6
+	VMULPS.BCST   80(R9), Z6, Z7
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z6, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z4, Z5, Z3
+
+	// sub-block 1, scale 1
+	VPBROADCASTD  92(R9), Z5
+	VPBROADCASTD  88(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x03, Z4, Z4
+	VPBROADCASTD  92(R9)(R10*1), Z6
+	VPBROADCASTD  88(R9)(R10*1), Z5
+	VPSUBD        Z6, Z5, Z5
+	VPSRAD        $0x03, Z5, Z5
+	PREFETCHT0    384(DI)
+	VMOVDQU32     384(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 64(R9), Z6, Z4
+	VPDPBUSD.BCST 64(R9)(R10*1), Z6, Z5
+	VMOVDQU32     448(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 68(R9), Z6, Z4
+	VPDPBUSD.BCST 68(R9)(R10*1), Z6, Z5
+	PREFETCHT0    448(DI)
+	VPSRLD        $0x04, 384(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 72(R9), Z6, Z4
+	VPDPBUSD.BCST 72(R9)(R10*1), Z6, Z5
+	PREFETCHT0    512(DI)
+	VPSRLD        $0x04, 448(SI), Z6
+	VPERMB        Z0, Z6, Z6
+	VPDPBUSD.BCST 76(R9), Z6, Z4
+	VPDPBUSD.BCST 76(R9)(R10*1), Z6, Z5
+	VPMOVZXBW     48(BX), Y6
+	VPCMPUW       $0x04, dwords_avx512vnni_007f007f<>+0(SB), Y6, K1
+	VPSLLW.Z      $0x09, Y6, K1, Y6
+	VPSRLW        $0x02, Y6, Y6
+	VCVTPH2PS     Y6, Z6
+	VMULPS        Z1, Z6, Z6
+	VMULPS.BCST   80(R9), Z6, Z7
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z6, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z4, Z5, Z3
+	ADDQ          $0x60, R9
+	ADDQ          $0x40, BX
+	ADDQ          $0x00000200, SI
+	ADDQ          144(AX), DI
+	DECQ          R11
+	JNZ           once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, (CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -21,6 +21,8 @@ tile:
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
 	VPXORD Z1, Z1, Z1
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -67,16 +69,60 @@ block:
 	ADDQ             144(AX), R8
 	DECQ             R10
 	JNZ              block
-	MOVQ             64(AX), BX
-	VMOVUPS          Z1, (CX)
-	ADDQ             $0x40, CX
-	MOVQ             16(AX), BX
-	ADDQ             BX, (AX)
-	ADDQ             BX, 8(AX)
-	ADDQ             BX, 128(AX)
-	ADDQ             BX, 136(AX)
-	DECQ             DX
-	JNZ              tile
+	JMP              sums
+
+once:
+	// sub-block 0, scale 0
+	VPXORD           Z2, Z2, Z2
+	VPANDD           (SI), Z0, Z3
+	VPDPBUSD.BCST    (R9), Z3, Z2
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z3
+	VPDPBUSD.BCST    4(R9), Z3, Z2
+	VPANDD           128(SI), Z0, Z3
+	VPDPBUSD.BCST    8(R9), Z3, Z2
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z3
+	VPDPBUSD.BCST    12(R9), Z3, Z2
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z3
+	VPANDD           Z0, Z3, Z3
+	VPDPBUSD.BCST    16(R9), Z3, Z2
+	VPSRLD           $0x04, 64(SI), Z3
+	VPANDD           Z0, Z3, Z3
+	VPDPBUSD.BCST    20(R9), Z3, Z2
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z3
+	VPANDD           Z0, Z3, Z3
+	VPDPBUSD.BCST    24(R9), Z3, Z2
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z3
+	VPANDD           Z0, Z3, Z3
+	VPDPBUSD.BCST    28(R9), Z3, Z2
+	VCVTPH2PS        (BX), Z3
+	VMULPS.BCST      32(R9), Z3, Z3
+	VCVTDQ2PS        Z2, Z2
+	VFMADD231PS      Z3, Z2, Z1
+	VCVTPH2PS        32(BX), Z2
+	VFMADD231PS.BCST 36(R9), Z2, Z1
+	ADDQ             $0x30, R9
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	DECQ             R10
+	JNZ              once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z1, (CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -116,6 +162,8 @@ tile:
 	MOVQ   32(AX), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -175,17 +223,74 @@ block:
 	ADDQ             144(AX), R8
 	DECQ             R11
 	JNZ              block
-	MOVQ             64(AX), BX
-	VMOVUPS          Z1, (CX)
-	VMOVUPS          Z2, (CX)(BX*1)
-	ADDQ             $0x40, CX
-	MOVQ             16(AX), BX
-	ADDQ             BX, (AX)
-	ADDQ             BX, 8(AX)
-	ADDQ             BX, 128(AX)
-	ADDQ             BX, 136(AX)
-	DECQ             DX
-	JNZ              tile
+	JMP              sums
+
+once:
+	// sub-block 0, scale 0
+	VPXORD           Z3, Z3, Z3
+	VPXORD           Z4, Z4, Z4
+	VPANDD           (SI), Z0, Z5
+	VPDPBUSD.BCST    (R9), Z5, Z3
+	VPDPBUSD.BCST    (R9)(R10*1), Z5, Z4
+	PREFETCHT0       (DI)
+	VPANDD           64(SI), Z0, Z5
+	VPDPBUSD.BCST    4(R9), Z5, Z3
+	VPDPBUSD.BCST    4(R9)(R10*1), Z5, Z4
+	VPANDD           128(SI), Z0, Z5
+	VPDPBUSD.BCST    8(R9), Z5, Z3
+	VPDPBUSD.BCST    8(R9)(R10*1), Z5, Z4
+	PREFETCHT0       64(DI)
+	VPANDD           192(SI), Z0, Z5
+	VPDPBUSD.BCST    12(R9), Z5, Z3
+	VPDPBUSD.BCST    12(R9)(R10*1), Z5, Z4
+	PREFETCHT0       128(DI)
+	VPSRLD           $0x04, (SI), Z5
+	VPANDD           Z0, Z5, Z5
+	VPDPBUSD.BCST    16(R9), Z5, Z3
+	VPDPBUSD.BCST    16(R9)(R10*1), Z5, Z4
+	VPSRLD           $0x04, 64(SI), Z5
+	VPANDD           Z0, Z5, Z5
+	VPDPBUSD.BCST    20(R9), Z5, Z3
+	VPDPBUSD.BCST    20(R9)(R10*1), Z5, Z4
+	PREFETCHT0       192(DI)
+	VPSRLD           $0x04, 128(SI), Z5
+	VPANDD           Z0, Z5, Z5
+	VPDPBUSD.BCST    24(R9), Z5, Z3
+	VPDPBUSD.BCST    24(R9)(R10*1), Z5, Z4
+	PREFETCHT0       256(DI)
+	VPSRLD           $0x04, 192(SI), Z5
+	VPANDD           Z0, Z5, Z5
+	VPDPBUSD.BCST    28(R9), Z5, Z3
+	VPDPBUSD.BCST    28(R9)(R10*1), Z5, Z4
+	VCVTPH2PS        (BX), Z5
+	VMULPS.BCST      32(R9), Z5, Z6
+	VCVTDQ2PS        Z3, Z3
+	VFMADD231PS      Z6, Z3, Z1
+	VMULPS.BCST      32(R9)(R10*1), Z5, Z3
+	VCVTDQ2PS        Z4, Z4
+	VFMADD231PS      Z3, Z4, Z2
+	VCVTPH2PS        32(BX), Z3
+	VFMADD231PS.BCST 36(R9), Z3, Z1
+	VFMADD231PS.BCST 36(R9)(R10*1), Z3, Z2
+	ADDQ             $0x30, R9
+	ADDQ             $0x40, BX
+	ADDQ             $0x00000100, SI
+	ADDQ             144(AX), DI
+	DECQ             R11
+	JNZ              once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z1, (CX)
+	VMOVUPS Z2, (CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

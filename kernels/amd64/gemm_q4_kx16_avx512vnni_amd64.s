@@ -21,6 +21,8 @@ tile:
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R9
 	VPXORD Z1, Z1, Z1
+	CMPQ   SI, DI
+	JE     once
 
 block:
 	VMOVDQU32 64(BX), Z2
@@ -381,16 +383,342 @@ block:
 	ADDQ              144(AX), DI
 	DECQ              R9
 	JNZ               block
-	MOVQ              64(AX), BX
-	VMOVUPS           Z1, (CX)
-	ADDQ              $0x40, CX
-	MOVQ              16(AX), BX
-	ADDQ              BX, (AX)
-	ADDQ              BX, 8(AX)
-	ADDQ              BX, 128(AX)
-	ADDQ              BX, 136(AX)
-	DECQ              DX
-	JNZ               tile
+	JMP               sums
+
+once:
+	VMOVDQU32 64(BX), Z2
+	VMOVDQU32 128(BX), Z3
+	VMOVDQU32 192(BX), Z4
+
+	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z2, Z5
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z3, Z7
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z6
+	VPSRLD     $0x02, Z2, Z2
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z6
+	VPSRLD     $0x04, Z4, Z2
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
+	VPSRLD     $0x02, Z3, Z3
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z3, Z2
+	VCVTPH2PS  (BX), Z3
+	VCVTPH2PS  32(BX), Z4
+
+	// sub-block 0, scale 0
+	VPXORD            Z8, Z8, Z8
+	VPANDD            256(BX), Z0, Z9
+	VPDPBUSD.BCST     (R8), Z9, Z8
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z9
+	VPDPBUSD.BCST     4(R8), Z9, Z8
+	VPANDD            384(BX), Z0, Z9
+	VPDPBUSD.BCST     8(R8), Z9, Z8
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z9
+	VPDPBUSD.BCST     12(R8), Z9, Z8
+	VPANDD            512(BX), Z0, Z9
+	VPDPBUSD.BCST     16(R8), Z9, Z8
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z9
+	VPDPBUSD.BCST     20(R8), Z9, Z8
+	VPANDD            640(BX), Z0, Z9
+	VPDPBUSD.BCST     24(R8), Z9, Z8
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z9
+	VPDPBUSD.BCST     28(R8), Z9, Z8
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z5, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z3, Z9, Z9
+	VMULPS.BCST       32(R8), Z9, Z9
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z9, Z8, Z1
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z4, Z8, Z8
+	VFNMADD231PS.BCST 36(R8), Z8, Z1
+
+	// sub-block 1, scale 0
+	VPXORD            Z8, Z8, Z8
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     48(R8), Z9, Z8
+	VPSRLD            $0x04, 320(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     52(R8), Z9, Z8
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     56(R8), Z9, Z8
+	VPSRLD            $0x04, 448(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     60(R8), Z9, Z8
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     64(R8), Z9, Z8
+	VPSRLD            $0x04, 576(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     68(R8), Z9, Z8
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     72(R8), Z9, Z8
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     76(R8), Z9, Z8
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z3, Z9, Z9
+	VMULPS.BCST       80(R8), Z9, Z9
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z9, Z8, Z1
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z4, Z8, Z8
+	VFNMADD231PS.BCST 84(R8), Z8, Z1
+
+	// sub-block 2, scale 0
+	VPXORD            Z8, Z8, Z8
+	VPANDD            768(BX), Z0, Z9
+	VPDPBUSD.BCST     96(R8), Z9, Z8
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z9
+	VPDPBUSD.BCST     100(R8), Z9, Z8
+	VPANDD            896(BX), Z0, Z9
+	VPDPBUSD.BCST     104(R8), Z9, Z8
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z9
+	VPDPBUSD.BCST     108(R8), Z9, Z8
+	VPANDD            1024(BX), Z0, Z9
+	VPDPBUSD.BCST     112(R8), Z9, Z8
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z9
+	VPDPBUSD.BCST     116(R8), Z9, Z8
+	VPANDD            1152(BX), Z0, Z9
+	VPDPBUSD.BCST     120(R8), Z9, Z8
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z9
+	VPDPBUSD.BCST     124(R8), Z9, Z8
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z3, Z9, Z9
+	VMULPS.BCST       128(R8), Z9, Z9
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z9, Z8, Z1
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z4, Z8, Z8
+	VFNMADD231PS.BCST 132(R8), Z8, Z1
+
+	// sub-block 3, scale 0
+	VPXORD            Z8, Z8, Z8
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     144(R8), Z9, Z8
+	VPSRLD            $0x04, 832(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     148(R8), Z9, Z8
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     152(R8), Z9, Z8
+	VPSRLD            $0x04, 960(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     156(R8), Z9, Z8
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     160(R8), Z9, Z8
+	VPSRLD            $0x04, 1088(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     164(R8), Z9, Z8
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     168(R8), Z9, Z8
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     172(R8), Z9, Z8
+	VPSRLD            $0x18, Z5, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z3, Z5, Z5
+	VMULPS.BCST       176(R8), Z5, Z5
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z5, Z8, Z1
+	VPSRLD            $0x18, Z7, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z4, Z5, Z5
+	VFNMADD231PS.BCST 180(R8), Z5, Z1
+
+	// sub-block 4, scale 0
+	VPXORD            Z5, Z5, Z5
+	VPANDD            1280(BX), Z0, Z7
+	VPDPBUSD.BCST     192(R8), Z7, Z5
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z7
+	VPDPBUSD.BCST     196(R8), Z7, Z5
+	VPANDD            1408(BX), Z0, Z7
+	VPDPBUSD.BCST     200(R8), Z7, Z5
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z7
+	VPDPBUSD.BCST     204(R8), Z7, Z5
+	VPANDD            1536(BX), Z0, Z7
+	VPDPBUSD.BCST     208(R8), Z7, Z5
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z7
+	VPDPBUSD.BCST     212(R8), Z7, Z5
+	VPANDD            1664(BX), Z0, Z7
+	VPDPBUSD.BCST     216(R8), Z7, Z5
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z7
+	VPDPBUSD.BCST     220(R8), Z7, Z5
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z7
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z3, Z7, Z7
+	VMULPS.BCST       224(R8), Z7, Z7
+	VCVTDQ2PS         Z5, Z5
+	VFMADD231PS       Z7, Z5, Z1
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z2, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z4, Z5, Z5
+	VFNMADD231PS.BCST 228(R8), Z5, Z1
+
+	// sub-block 5, scale 0
+	VPXORD            Z5, Z5, Z5
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     240(R8), Z7, Z5
+	VPSRLD            $0x04, 1344(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     244(R8), Z7, Z5
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     248(R8), Z7, Z5
+	VPSRLD            $0x04, 1472(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     252(R8), Z7, Z5
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     256(R8), Z7, Z5
+	VPSRLD            $0x04, 1600(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     260(R8), Z7, Z5
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     264(R8), Z7, Z5
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     268(R8), Z7, Z5
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z7
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z3, Z7, Z7
+	VMULPS.BCST       272(R8), Z7, Z7
+	VCVTDQ2PS         Z5, Z5
+	VFMADD231PS       Z7, Z5, Z1
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z2, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z4, Z5, Z5
+	VFNMADD231PS.BCST 276(R8), Z5, Z1
+
+	// sub-block 6, scale 0
+	VPXORD            Z5, Z5, Z5
+	VPANDD            1792(BX), Z0, Z7
+	VPDPBUSD.BCST     288(R8), Z7, Z5
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z7
+	VPDPBUSD.BCST     292(R8), Z7, Z5
+	VPANDD            1920(BX), Z0, Z7
+	VPDPBUSD.BCST     296(R8), Z7, Z5
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z7
+	VPDPBUSD.BCST     300(R8), Z7, Z5
+	VPANDD            2048(BX), Z0, Z7
+	VPDPBUSD.BCST     304(R8), Z7, Z5
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z7
+	VPDPBUSD.BCST     308(R8), Z7, Z5
+	VPANDD            2176(BX), Z0, Z7
+	VPDPBUSD.BCST     312(R8), Z7, Z5
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z7
+	VPDPBUSD.BCST     316(R8), Z7, Z5
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z7
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z3, Z7, Z7
+	VMULPS.BCST       320(R8), Z7, Z7
+	VCVTDQ2PS         Z5, Z5
+	VFMADD231PS       Z7, Z5, Z1
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z2, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z4, Z5, Z5
+	VFNMADD231PS.BCST 324(R8), Z5, Z1
+
+	// sub-block 7, scale 0
+	VPXORD            Z5, Z5, Z5
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     336(R8), Z7, Z5
+	VPSRLD            $0x04, 1856(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     340(R8), Z7, Z5
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     344(R8), Z7, Z5
+	VPSRLD            $0x04, 1984(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     348(R8), Z7, Z5
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     352(R8), Z7, Z5
+	VPSRLD            $0x04, 2112(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     356(R8), Z7, Z5
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     360(R8), Z7, Z5
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     364(R8), Z7, Z5
+	VPSRLD            $0x18, Z6, Z6
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z3, Z6, Z6
+	VMULPS.BCST       368(R8), Z6, Z3
+	VCVTDQ2PS         Z5, Z5
+	VFMADD231PS       Z3, Z5, Z1
+	VPSRLD            $0x18, Z2, Z2
+	VCVTDQ2PS         Z2, Z2
+	VMULPS            Z4, Z2, Z2
+	VFNMADD231PS.BCST 372(R8), Z2, Z1
+	ADDQ              $0x00000180, R8
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	DECQ              R9
+	JNZ               once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z1, (CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -616,6 +944,8 @@ tile:
 	MOVQ   32(AX), R10
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
+	CMPQ   SI, DI
+	JE     once
 
 block:
 	VMOVDQU32 64(BX), Z3
@@ -1080,17 +1410,447 @@ block:
 	ADDQ              144(AX), DI
 	DECQ              R10
 	JNZ               block
-	MOVQ              64(AX), BX
-	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (CX)(BX*1)
-	ADDQ              $0x40, CX
-	MOVQ              16(AX), BX
-	ADDQ              BX, (AX)
-	ADDQ              BX, 8(AX)
-	ADDQ              BX, 128(AX)
-	ADDQ              BX, 136(AX)
-	DECQ              DX
-	JNZ               tile
+	JMP               sums
+
+once:
+	VMOVDQU32 64(BX), Z3
+	VMOVDQU32 128(BX), Z4
+	VMOVDQU32 192(BX), Z5
+
+	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z3, Z6
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z4, Z8
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z7
+	VPSRLD     $0x02, Z3, Z3
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z3, Z7
+	VPSRLD     $0x04, Z5, Z3
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
+	VPSRLD     $0x02, Z4, Z4
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
+	VCVTPH2PS  (BX), Z4
+	VCVTPH2PS  32(BX), Z5
+
+	// sub-block 0, scale 0
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z10, Z10, Z10
+	VPANDD            256(BX), Z0, Z11
+	VPDPBUSD.BCST     (R8), Z11, Z9
+	VPDPBUSD.BCST     (R8)(R9*1), Z11, Z10
+	PREFETCHT0        (SI)
+	VPANDD            320(BX), Z0, Z11
+	VPDPBUSD.BCST     4(R8), Z11, Z9
+	VPDPBUSD.BCST     4(R8)(R9*1), Z11, Z10
+	VPANDD            384(BX), Z0, Z11
+	VPDPBUSD.BCST     8(R8), Z11, Z9
+	VPDPBUSD.BCST     8(R8)(R9*1), Z11, Z10
+	PREFETCHT0        64(SI)
+	VPANDD            448(BX), Z0, Z11
+	VPDPBUSD.BCST     12(R8), Z11, Z9
+	VPDPBUSD.BCST     12(R8)(R9*1), Z11, Z10
+	VPANDD            512(BX), Z0, Z11
+	VPDPBUSD.BCST     16(R8), Z11, Z9
+	VPDPBUSD.BCST     16(R8)(R9*1), Z11, Z10
+	PREFETCHT0        128(SI)
+	VPANDD            576(BX), Z0, Z11
+	VPDPBUSD.BCST     20(R8), Z11, Z9
+	VPDPBUSD.BCST     20(R8)(R9*1), Z11, Z10
+	VPANDD            640(BX), Z0, Z11
+	VPDPBUSD.BCST     24(R8), Z11, Z9
+	VPDPBUSD.BCST     24(R8)(R9*1), Z11, Z10
+	PREFETCHT0        192(SI)
+	VPANDD            704(BX), Z0, Z11
+	VPDPBUSD.BCST     28(R8), Z11, Z9
+	VPDPBUSD.BCST     28(R8)(R9*1), Z11, Z10
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z4, Z11, Z11
+	VMULPS.BCST       32(R8), Z11, Z12
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z12, Z9, Z1
+	VMULPS.BCST       32(R8)(R9*1), Z11, Z9
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z9, Z10, Z2
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z5, Z9, Z9
+	VFNMADD231PS.BCST 36(R8), Z9, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z9, Z2
+
+	// sub-block 1, scale 0
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z10, Z10, Z10
+	PREFETCHT0        256(SI)
+	VPSRLD            $0x04, 256(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     48(R8), Z11, Z9
+	VPDPBUSD.BCST     48(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 320(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     52(R8), Z11, Z9
+	VPDPBUSD.BCST     52(R8)(R9*1), Z11, Z10
+	PREFETCHT0        320(SI)
+	VPSRLD            $0x04, 384(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     56(R8), Z11, Z9
+	VPDPBUSD.BCST     56(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 448(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     60(R8), Z11, Z9
+	VPDPBUSD.BCST     60(R8)(R9*1), Z11, Z10
+	PREFETCHT0        384(SI)
+	VPSRLD            $0x04, 512(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     64(R8), Z11, Z9
+	VPDPBUSD.BCST     64(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 576(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     68(R8), Z11, Z9
+	VPDPBUSD.BCST     68(R8)(R9*1), Z11, Z10
+	PREFETCHT0        448(SI)
+	VPSRLD            $0x04, 640(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     72(R8), Z11, Z9
+	VPDPBUSD.BCST     72(R8)(R9*1), Z11, Z10
+	PREFETCHT0        512(SI)
+	VPSRLD            $0x04, 704(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     76(R8), Z11, Z9
+	VPDPBUSD.BCST     76(R8)(R9*1), Z11, Z10
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z4, Z11, Z11
+	VMULPS.BCST       80(R8), Z11, Z12
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z12, Z9, Z1
+	VMULPS.BCST       80(R8)(R9*1), Z11, Z9
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z9, Z10, Z2
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z5, Z9, Z9
+	VFNMADD231PS.BCST 84(R8), Z9, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z9, Z2
+
+	// sub-block 2, scale 0
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z10, Z10, Z10
+	VPANDD            768(BX), Z0, Z11
+	VPDPBUSD.BCST     96(R8), Z11, Z9
+	VPDPBUSD.BCST     96(R8)(R9*1), Z11, Z10
+	PREFETCHT0        576(SI)
+	VPANDD            832(BX), Z0, Z11
+	VPDPBUSD.BCST     100(R8), Z11, Z9
+	VPDPBUSD.BCST     100(R8)(R9*1), Z11, Z10
+	VPANDD            896(BX), Z0, Z11
+	VPDPBUSD.BCST     104(R8), Z11, Z9
+	VPDPBUSD.BCST     104(R8)(R9*1), Z11, Z10
+	PREFETCHT0        640(SI)
+	VPANDD            960(BX), Z0, Z11
+	VPDPBUSD.BCST     108(R8), Z11, Z9
+	VPDPBUSD.BCST     108(R8)(R9*1), Z11, Z10
+	VPANDD            1024(BX), Z0, Z11
+	VPDPBUSD.BCST     112(R8), Z11, Z9
+	VPDPBUSD.BCST     112(R8)(R9*1), Z11, Z10
+	PREFETCHT0        704(SI)
+	VPANDD            1088(BX), Z0, Z11
+	VPDPBUSD.BCST     116(R8), Z11, Z9
+	VPDPBUSD.BCST     116(R8)(R9*1), Z11, Z10
+	VPANDD            1152(BX), Z0, Z11
+	VPDPBUSD.BCST     120(R8), Z11, Z9
+	VPDPBUSD.BCST     120(R8)(R9*1), Z11, Z10
+	PREFETCHT0        768(SI)
+	VPANDD            1216(BX), Z0, Z11
+	VPDPBUSD.BCST     124(R8), Z11, Z9
+	VPDPBUSD.BCST     124(R8)(R9*1), Z11, Z10
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z4, Z11, Z11
+	VMULPS.BCST       128(R8), Z11, Z12
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z12, Z9, Z1
+	VMULPS.BCST       128(R8)(R9*1), Z11, Z9
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z9, Z10, Z2
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z5, Z9, Z9
+	VFNMADD231PS.BCST 132(R8), Z9, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z9, Z2
+
+	// sub-block 3, scale 0
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z10, Z10, Z10
+	PREFETCHT0        832(SI)
+	VPSRLD            $0x04, 768(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     144(R8), Z11, Z9
+	VPDPBUSD.BCST     144(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 832(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     148(R8), Z11, Z9
+	VPDPBUSD.BCST     148(R8)(R9*1), Z11, Z10
+	PREFETCHT0        896(SI)
+	VPSRLD            $0x04, 896(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     152(R8), Z11, Z9
+	VPDPBUSD.BCST     152(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 960(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     156(R8), Z11, Z9
+	VPDPBUSD.BCST     156(R8)(R9*1), Z11, Z10
+	PREFETCHT0        960(SI)
+	VPSRLD            $0x04, 1024(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     160(R8), Z11, Z9
+	VPDPBUSD.BCST     160(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 1088(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     164(R8), Z11, Z9
+	VPDPBUSD.BCST     164(R8)(R9*1), Z11, Z10
+	PREFETCHT0        1024(SI)
+	VPSRLD            $0x04, 1152(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     168(R8), Z11, Z9
+	VPDPBUSD.BCST     168(R8)(R9*1), Z11, Z10
+	PREFETCHT0        1088(SI)
+	VPSRLD            $0x04, 1216(BX), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     172(R8), Z11, Z9
+	VPDPBUSD.BCST     172(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x18, Z6, Z6
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z4, Z6, Z6
+	VMULPS.BCST       176(R8), Z6, Z11
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z11, Z9, Z1
+	VMULPS.BCST       176(R8)(R9*1), Z6, Z6
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z6, Z10, Z2
+	VPSRLD            $0x18, Z8, Z6
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z5, Z6, Z6
+	VFNMADD231PS.BCST 180(R8), Z6, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z6, Z2
+
+	// sub-block 4, scale 0
+	VPXORD            Z6, Z6, Z6
+	VPXORD            Z8, Z8, Z8
+	VPANDD            1280(BX), Z0, Z9
+	VPDPBUSD.BCST     192(R8), Z9, Z6
+	VPDPBUSD.BCST     192(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1152(SI)
+	VPANDD            1344(BX), Z0, Z9
+	VPDPBUSD.BCST     196(R8), Z9, Z6
+	VPDPBUSD.BCST     196(R8)(R9*1), Z9, Z8
+	VPANDD            1408(BX), Z0, Z9
+	VPDPBUSD.BCST     200(R8), Z9, Z6
+	VPDPBUSD.BCST     200(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1216(SI)
+	VPANDD            1472(BX), Z0, Z9
+	VPDPBUSD.BCST     204(R8), Z9, Z6
+	VPDPBUSD.BCST     204(R8)(R9*1), Z9, Z8
+	VPANDD            1536(BX), Z0, Z9
+	VPDPBUSD.BCST     208(R8), Z9, Z6
+	VPDPBUSD.BCST     208(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1280(SI)
+	VPANDD            1600(BX), Z0, Z9
+	VPDPBUSD.BCST     212(R8), Z9, Z6
+	VPDPBUSD.BCST     212(R8)(R9*1), Z9, Z8
+	VPANDD            1664(BX), Z0, Z9
+	VPDPBUSD.BCST     216(R8), Z9, Z6
+	VPDPBUSD.BCST     216(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1344(SI)
+	VPANDD            1728(BX), Z0, Z9
+	VPDPBUSD.BCST     220(R8), Z9, Z6
+	VPDPBUSD.BCST     220(R8)(R9*1), Z9, Z8
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z4, Z9, Z9
+	VMULPS.BCST       224(R8), Z9, Z10
+	VCVTDQ2PS         Z6, Z6
+	VFMADD231PS       Z10, Z6, Z1
+	VMULPS.BCST       224(R8)(R9*1), Z9, Z6
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z6, Z8, Z2
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z3, Z6
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z5, Z6, Z6
+	VFNMADD231PS.BCST 228(R8), Z6, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z6, Z2
+
+	// sub-block 5, scale 0
+	VPXORD            Z6, Z6, Z6
+	VPXORD            Z8, Z8, Z8
+	PREFETCHT0        1408(SI)
+	VPSRLD            $0x04, 1280(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     240(R8), Z9, Z6
+	VPDPBUSD.BCST     240(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1344(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     244(R8), Z9, Z6
+	VPDPBUSD.BCST     244(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1472(SI)
+	VPSRLD            $0x04, 1408(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     248(R8), Z9, Z6
+	VPDPBUSD.BCST     248(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1472(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     252(R8), Z9, Z6
+	VPDPBUSD.BCST     252(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1536(SI)
+	VPSRLD            $0x04, 1536(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     256(R8), Z9, Z6
+	VPDPBUSD.BCST     256(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1600(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     260(R8), Z9, Z6
+	VPDPBUSD.BCST     260(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1600(SI)
+	VPSRLD            $0x04, 1664(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     264(R8), Z9, Z6
+	VPDPBUSD.BCST     264(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1664(SI)
+	VPSRLD            $0x04, 1728(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     268(R8), Z9, Z6
+	VPDPBUSD.BCST     268(R8)(R9*1), Z9, Z8
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z4, Z9, Z9
+	VMULPS.BCST       272(R8), Z9, Z10
+	VCVTDQ2PS         Z6, Z6
+	VFMADD231PS       Z10, Z6, Z1
+	VMULPS.BCST       272(R8)(R9*1), Z9, Z6
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z6, Z8, Z2
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z3, Z6
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z5, Z6, Z6
+	VFNMADD231PS.BCST 276(R8), Z6, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z6, Z2
+
+	// sub-block 6, scale 0
+	VPXORD            Z6, Z6, Z6
+	VPXORD            Z8, Z8, Z8
+	VPANDD            1792(BX), Z0, Z9
+	VPDPBUSD.BCST     288(R8), Z9, Z6
+	VPDPBUSD.BCST     288(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1728(SI)
+	VPANDD            1856(BX), Z0, Z9
+	VPDPBUSD.BCST     292(R8), Z9, Z6
+	VPDPBUSD.BCST     292(R8)(R9*1), Z9, Z8
+	VPANDD            1920(BX), Z0, Z9
+	VPDPBUSD.BCST     296(R8), Z9, Z6
+	VPDPBUSD.BCST     296(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1792(SI)
+	VPANDD            1984(BX), Z0, Z9
+	VPDPBUSD.BCST     300(R8), Z9, Z6
+	VPDPBUSD.BCST     300(R8)(R9*1), Z9, Z8
+	VPANDD            2048(BX), Z0, Z9
+	VPDPBUSD.BCST     304(R8), Z9, Z6
+	VPDPBUSD.BCST     304(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1856(SI)
+	VPANDD            2112(BX), Z0, Z9
+	VPDPBUSD.BCST     308(R8), Z9, Z6
+	VPDPBUSD.BCST     308(R8)(R9*1), Z9, Z8
+	VPANDD            2176(BX), Z0, Z9
+	VPDPBUSD.BCST     312(R8), Z9, Z6
+	VPDPBUSD.BCST     312(R8)(R9*1), Z9, Z8
+	PREFETCHT0        1920(SI)
+	VPANDD            2240(BX), Z0, Z9
+	VPDPBUSD.BCST     316(R8), Z9, Z6
+	VPDPBUSD.BCST     316(R8)(R9*1), Z9, Z8
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z4, Z9, Z9
+	VMULPS.BCST       320(R8), Z9, Z10
+	VCVTDQ2PS         Z6, Z6
+	VFMADD231PS       Z10, Z6, Z1
+	VMULPS.BCST       320(R8)(R9*1), Z9, Z6
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z6, Z8, Z2
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z3, Z6
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z5, Z6, Z6
+	VFNMADD231PS.BCST 324(R8), Z6, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z6, Z2
+
+	// sub-block 7, scale 0
+	VPXORD            Z6, Z6, Z6
+	VPXORD            Z8, Z8, Z8
+	PREFETCHT0        1984(SI)
+	VPSRLD            $0x04, 1792(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     336(R8), Z9, Z6
+	VPDPBUSD.BCST     336(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1856(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     340(R8), Z9, Z6
+	VPDPBUSD.BCST     340(R8)(R9*1), Z9, Z8
+	PREFETCHT0        2048(SI)
+	VPSRLD            $0x04, 1920(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     344(R8), Z9, Z6
+	VPDPBUSD.BCST     344(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1984(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     348(R8), Z9, Z6
+	VPDPBUSD.BCST     348(R8)(R9*1), Z9, Z8
+	PREFETCHT0        2112(SI)
+	VPSRLD            $0x04, 2048(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     352(R8), Z9, Z6
+	VPDPBUSD.BCST     352(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 2112(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     356(R8), Z9, Z6
+	VPDPBUSD.BCST     356(R8)(R9*1), Z9, Z8
+	PREFETCHT0        2176(SI)
+	VPSRLD            $0x04, 2176(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     360(R8), Z9, Z6
+	VPDPBUSD.BCST     360(R8)(R9*1), Z9, Z8
+	PREFETCHT0        2240(SI)
+	VPSRLD            $0x04, 2240(BX), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     364(R8), Z9, Z6
+	VPDPBUSD.BCST     364(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x18, Z7, Z7
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z4, Z7, Z7
+	VMULPS.BCST       368(R8), Z7, Z4
+	VCVTDQ2PS         Z6, Z6
+	VFMADD231PS       Z4, Z6, Z1
+	VMULPS.BCST       368(R8)(R9*1), Z7, Z4
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z4, Z8, Z2
+	VPSRLD            $0x18, Z3, Z3
+	VCVTDQ2PS         Z3, Z3
+	VMULPS            Z5, Z3, Z3
+	VFNMADD231PS.BCST 372(R8), Z3, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z3, Z2
+	ADDQ              $0x00000180, R8
+	ADDQ              $0x00000900, BX
+	ADDQ              144(AX), SI
+	DECQ              R10
+	JNZ               once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z1, (CX)
+	VMOVUPS Z2, (CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

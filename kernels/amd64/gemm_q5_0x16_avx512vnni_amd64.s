@@ -22,6 +22,8 @@ tile:
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
 	VPXORD Z2, Z2, Z2
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -86,16 +88,77 @@ block:
 	ADDQ          144(AX), R8
 	DECQ          R10
 	JNZ           block
-	MOVQ          64(AX), BX
-	VMOVUPS       Z2, (CX)
-	ADDQ          $0x40, CX
-	MOVQ          16(AX), BX
-	ADDQ          BX, (AX)
-	ADDQ          BX, 8(AX)
-	ADDQ          BX, 128(AX)
-	ADDQ          BX, 136(AX)
-	DECQ          DX
-	JNZ           tile
+	JMP           sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD  40(R9), Z3
+	VPSRAD        $0x03, Z3, Z3
+	VMOVDQU32     (SI), Z5
+	VPANDD        64(SI), Z0, Z4
+	VPSLLD        $0x04, Z5, Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST (R9), Z4, Z3
+	PREFETCHT0    (DI)
+	VPANDD        128(SI), Z0, Z4
+	VPSLLD        $0x03, Z5, Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST 4(R9), Z4, Z3
+	PREFETCHT0    64(DI)
+	VPANDD        192(SI), Z0, Z4
+	VPSLLD        $0x02, Z5, Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST 8(R9), Z4, Z3
+	PREFETCHT0    128(DI)
+	VPANDD        256(SI), Z0, Z4
+	VPSLLD        $0x01, Z5, Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST 12(R9), Z4, Z3
+	VPSRLD        $0x04, 64(SI), Z4
+	VPANDD        Z0, Z4, Z4
+	VMOVDQU32     Z5, Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST 16(R9), Z4, Z3
+	PREFETCHT0    192(DI)
+	VPSRLD        $0x04, 128(SI), Z4
+	VPANDD        Z0, Z4, Z4
+	VPSRLD        $0x01, Z5, Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST 20(R9), Z4, Z3
+	PREFETCHT0    256(DI)
+	VPSRLD        $0x04, 192(SI), Z4
+	VPANDD        Z0, Z4, Z4
+	VPSRLD        $0x02, Z5, Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST 24(R9), Z4, Z3
+	PREFETCHT0    320(DI)
+	VPSRLD        $0x04, 256(SI), Z4
+	VPANDD        Z0, Z4, Z4
+	VPSRLD        $0x03, Z5, Z5
+	VPTERNLOGD    $0xf8, Z1, Z5, Z4
+	VPDPBUSD.BCST 28(R9), Z4, Z3
+	VCVTPH2PS     (BX), Z4
+	VMULPS.BCST   32(R9), Z4, Z4
+	VCVTDQ2PS     Z3, Z3
+	VFMADD231PS   Z4, Z3, Z2
+	ADDQ          $0x30, R9
+	ADDQ          $0x20, BX
+	ADDQ          $0x00000140, SI
+	ADDQ          144(AX), DI
+	DECQ          R10
+	JNZ           once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z2, (CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -154,6 +217,8 @@ tile:
 	MOVQ   32(AX), R11
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -231,17 +296,91 @@ block:
 	ADDQ          144(AX), R8
 	DECQ          R11
 	JNZ           block
-	MOVQ          64(AX), BX
-	VMOVUPS       Z2, (CX)
-	VMOVUPS       Z3, (CX)(BX*1)
-	ADDQ          $0x40, CX
-	MOVQ          16(AX), BX
-	ADDQ          BX, (AX)
-	ADDQ          BX, 8(AX)
-	ADDQ          BX, 128(AX)
-	ADDQ          BX, 136(AX)
-	DECQ          DX
-	JNZ           tile
+	JMP           sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD  40(R9), Z4
+	VPSRAD        $0x03, Z4, Z4
+	VPBROADCASTD  40(R9)(R10*1), Z5
+	VPSRAD        $0x03, Z5, Z5
+	VMOVDQU32     (SI), Z7
+	VPANDD        64(SI), Z0, Z6
+	VPSLLD        $0x04, Z7, Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST (R9), Z6, Z4
+	VPDPBUSD.BCST (R9)(R10*1), Z6, Z5
+	PREFETCHT0    (DI)
+	VPANDD        128(SI), Z0, Z6
+	VPSLLD        $0x03, Z7, Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST 4(R9), Z6, Z4
+	VPDPBUSD.BCST 4(R9)(R10*1), Z6, Z5
+	PREFETCHT0    64(DI)
+	VPANDD        192(SI), Z0, Z6
+	VPSLLD        $0x02, Z7, Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST 8(R9), Z6, Z4
+	VPDPBUSD.BCST 8(R9)(R10*1), Z6, Z5
+	PREFETCHT0    128(DI)
+	VPANDD        256(SI), Z0, Z6
+	VPSLLD        $0x01, Z7, Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST 12(R9), Z6, Z4
+	VPDPBUSD.BCST 12(R9)(R10*1), Z6, Z5
+	VPSRLD        $0x04, 64(SI), Z6
+	VPANDD        Z0, Z6, Z6
+	VMOVDQU32     Z7, Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST 16(R9), Z6, Z4
+	VPDPBUSD.BCST 16(R9)(R10*1), Z6, Z5
+	PREFETCHT0    192(DI)
+	VPSRLD        $0x04, 128(SI), Z6
+	VPANDD        Z0, Z6, Z6
+	VPSRLD        $0x01, Z7, Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST 20(R9), Z6, Z4
+	VPDPBUSD.BCST 20(R9)(R10*1), Z6, Z5
+	PREFETCHT0    256(DI)
+	VPSRLD        $0x04, 192(SI), Z6
+	VPANDD        Z0, Z6, Z6
+	VPSRLD        $0x02, Z7, Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST 24(R9), Z6, Z4
+	VPDPBUSD.BCST 24(R9)(R10*1), Z6, Z5
+	PREFETCHT0    320(DI)
+	VPSRLD        $0x04, 256(SI), Z6
+	VPANDD        Z0, Z6, Z6
+	VPSRLD        $0x03, Z7, Z7
+	VPTERNLOGD    $0xf8, Z1, Z7, Z6
+	VPDPBUSD.BCST 28(R9), Z6, Z4
+	VPDPBUSD.BCST 28(R9)(R10*1), Z6, Z5
+	VCVTPH2PS     (BX), Z6
+	VMULPS.BCST   32(R9), Z6, Z7
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z6, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z4, Z5, Z3
+	ADDQ          $0x30, R9
+	ADDQ          $0x20, BX
+	ADDQ          $0x00000140, SI
+	ADDQ          144(AX), DI
+	DECQ          R11
+	JNZ           once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, (CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -22,6 +22,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// sub-block 0, scale 0
@@ -163,17 +165,155 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y3
+	VPSRAD       $0x03, Y3, Y3
+	VPBROADCASTD 40(R9), Y4
+	VPSRAD       $0x03, Y4, Y4
+	VMOVDQU      (SI), Y7
+	VPAND        64(SI), Y0, Y5
+	VPSLLD       $0x04, Y7, Y6
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VMOVDQU      32(SI), Y8
+	VPAND        96(SI), Y0, Y6
+	VPSLLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPBROADCASTD (R9), Y9
+	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
+	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
+	PREFETCHT0   (DI)
+	VPAND        128(SI), Y0, Y5
+	VPSLLD       $0x03, Y7, Y6
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPAND        160(SI), Y0, Y6
+	VPSLLD       $0x03, Y8, Y9
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPBROADCASTD 4(R9), Y9
+	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
+	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
+	PREFETCHT0   64(DI)
+	VPAND        192(SI), Y0, Y5
+	VPSLLD       $0x02, Y7, Y6
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPAND        224(SI), Y0, Y6
+	VPSLLD       $0x02, Y8, Y9
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPBROADCASTD 8(R9), Y9
+	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
+	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
+	PREFETCHT0   128(DI)
+	VPAND        256(SI), Y0, Y5
+	VPSLLD       $0x01, Y7, Y6
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPAND        288(SI), Y0, Y6
+	VPSLLD       $0x01, Y8, Y9
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPBROADCASTD 12(R9), Y9
+	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
+	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
+	VMOVDQU      64(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      Y7, Y6
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      Y8, Y9
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPBROADCASTD 16(R9), Y9
+	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
+	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
+	PREFETCHT0   192(DI)
+	VMOVDQU      128(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x01, Y7, Y6
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VMOVDQU      160(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x01, Y8, Y9
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPBROADCASTD 20(R9), Y9
+	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
+	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
+	PREFETCHT0   256(DI)
+	VMOVDQU      192(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x02, Y7, Y6
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VMOVDQU      224(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x02, Y8, Y9
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPBROADCASTD 24(R9), Y9
+	LONG $0x5055c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y5, Y3
+	LONG $0x504dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y6, Y4
+	PREFETCHT0   320(DI)
+	VMOVDQU      256(SI), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x03, Y7, Y6
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VMOVDQU      288(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x03, Y8, Y7
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 28(R9), Y7
+	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
+	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VCVTPH2PS    (BX), Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y1
+	VCVTPH2PS    16(BX), Y3
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         $0x30, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000140, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y2, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -232,6 +372,8 @@ tile:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// sub-block 0, scale 0
@@ -435,19 +577,219 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(BX*1)
-	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y4
+	VPSRAD       $0x03, Y4, Y4
+	VPBROADCASTD 40(R9)(R10*1), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VMOVDQU      64(SI), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD (R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD (R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      128(SI), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 4(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT0   (DI)
+	VMOVDQU      192(SI), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 8(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      256(SI), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 12(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      64(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VMOVDQU      Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 16(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT0   64(DI)
+	VMOVDQU      128(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 20(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      192(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 24(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT0   128(DI)
+	VMOVDQU      256(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 28(R9), Y7
+	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPBROADCASTD 28(R9)(R10*1), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VCVTPH2PS    (BX), Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y4
+	VPSRAD       $0x03, Y4, Y4
+	VPBROADCASTD 40(R9)(R10*1), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VMOVDQU      32(SI), Y7
+	VMOVDQU      96(SI), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD (R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD (R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      160(SI), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 4(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT0   192(DI)
+	VMOVDQU      224(SI), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 8(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      288(SI), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 12(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      96(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VMOVDQU      Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 16(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT0   256(DI)
+	VMOVDQU      160(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 20(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      224(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 24(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT0   320(DI)
+	VMOVDQU      288(SI), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 28(R9), Y7
+	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPBROADCASTD 28(R9)(R10*1), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VCVTPH2PS    16(BX), Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x30, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000140, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(BX*1)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

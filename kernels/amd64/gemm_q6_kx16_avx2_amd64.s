@@ -22,6 +22,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	VCVTPH2PS (BX), Y3
@@ -1666,17 +1668,1611 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y3
+	VCVTPH2PS 16(BX), Y4
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 44(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPAND        1280(SI), Y0, Y7
+	VMOVDQU      256(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1312(SI), Y0, Y8
+	VMOVDQU      288(SI), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD (R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   (DI)
+	VPAND        1344(SI), Y0, Y9
+	VMOVDQU      320(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1376(SI), Y0, Y10
+	VMOVDQU      352(SI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 4(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   64(DI)
+	VPAND        1408(SI), Y0, Y7
+	VMOVDQU      384(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1440(SI), Y0, Y8
+	VMOVDQU      416(SI), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 8(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   128(DI)
+	VPAND        1472(SI), Y0, Y9
+	VMOVDQU      448(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1504(SI), Y0, Y10
+	VMOVDQU      480(SI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      32(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 44(R9), Y7
+	VPBROADCASTD 40(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   192(DI)
+	VPAND        1536(SI), Y0, Y7
+	VMOVDQU      512(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1568(SI), Y0, Y8
+	VMOVDQU      544(SI), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 16(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VPAND        1600(SI), Y0, Y9
+	VMOVDQU      576(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1632(SI), Y0, Y10
+	VMOVDQU      608(SI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 20(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   256(DI)
+	VPAND        1664(SI), Y0, Y7
+	VMOVDQU      640(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1696(SI), Y0, Y8
+	VMOVDQU      672(SI), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 24(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   320(DI)
+	VPAND        1728(SI), Y0, Y9
+	VMOVDQU      704(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1760(SI), Y0, Y10
+	VMOVDQU      736(SI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 28(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      32(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 92(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   384(DI)
+	VPAND        1792(SI), Y0, Y7
+	VMOVDQU      256(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1824(SI), Y0, Y8
+	VMOVDQU      288(SI), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 48(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   448(DI)
+	VPAND        1856(SI), Y0, Y9
+	VMOVDQU      320(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        1888(SI), Y0, Y10
+	VMOVDQU      352(SI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 52(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   512(DI)
+	VPAND        1920(SI), Y0, Y7
+	VMOVDQU      384(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        1952(SI), Y0, Y8
+	VMOVDQU      416(SI), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 56(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VPAND        1984(SI), Y0, Y9
+	VMOVDQU      448(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2016(SI), Y0, Y10
+	VMOVDQU      480(SI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 60(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      32(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 92(R9), Y7
+	VPBROADCASTD 88(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   576(DI)
+	VPAND        2048(SI), Y0, Y7
+	VMOVDQU      512(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2080(SI), Y0, Y8
+	VMOVDQU      544(SI), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 64(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   640(DI)
+	VPAND        2112(SI), Y0, Y9
+	VMOVDQU      576(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2144(SI), Y0, Y10
+	VMOVDQU      608(SI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 68(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   704(DI)
+	VPAND        2176(SI), Y0, Y7
+	VMOVDQU      640(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2208(SI), Y0, Y8
+	VMOVDQU      672(SI), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 72(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   768(DI)
+	VPAND        2240(SI), Y0, Y9
+	VMOVDQU      704(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2272(SI), Y0, Y10
+	VMOVDQU      736(SI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 76(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      32(SI), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 140(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   832(DI)
+	VMOVDQU      1280(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      256(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1312(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      288(SI), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 96(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      1344(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      320(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1376(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      352(SI), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 100(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   896(DI)
+	VMOVDQU      1408(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1440(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      416(SI), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 104(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   960(DI)
+	VMOVDQU      1472(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      448(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1504(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      480(SI), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 108(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      96(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 140(R9), Y7
+	VPBROADCASTD 136(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   1024(DI)
+	VMOVDQU      1536(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      512(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1568(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      544(SI), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 112(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   1088(DI)
+	VMOVDQU      1600(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      576(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1632(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      608(SI), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 116(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   1152(DI)
+	VMOVDQU      1664(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      640(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1696(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      672(SI), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 120(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      1728(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      704(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1760(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      736(SI), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 124(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      96(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 188(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   1216(DI)
+	VMOVDQU      1792(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      256(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1824(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      288(SI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 144(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   1280(DI)
+	VMOVDQU      1856(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      320(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      1888(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      352(SI), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 148(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   1344(DI)
+	VMOVDQU      1920(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      1952(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      416(SI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 152(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   1408(DI)
+	VMOVDQU      1984(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      448(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2016(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      480(SI), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 156(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      96(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 188(R9), Y7
+	VPBROADCASTD 184(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   1472(DI)
+	VMOVDQU      2048(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      512(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2080(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      544(SI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 160(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      2112(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      576(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2144(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      608(SI), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 164(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   1536(DI)
+	VMOVDQU      2176(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      640(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2208(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      672(SI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 168(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   1600(DI)
+	VMOVDQU      2240(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      704(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2272(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      736(SI), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 172(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      96(SI), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 236(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   1664(DI)
+	VPAND        2304(SI), Y0, Y7
+	VMOVDQU      768(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2336(SI), Y0, Y8
+	VMOVDQU      800(SI), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 192(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   1728(DI)
+	VPAND        2368(SI), Y0, Y9
+	VMOVDQU      832(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2400(SI), Y0, Y10
+	VMOVDQU      864(SI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 196(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPAND        2432(SI), Y0, Y7
+	VMOVDQU      896(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2464(SI), Y0, Y8
+	VMOVDQU      928(SI), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 200(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   1792(DI)
+	VPAND        2496(SI), Y0, Y9
+	VMOVDQU      960(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2528(SI), Y0, Y10
+	VMOVDQU      992(SI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 204(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      160(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 236(R9), Y7
+	VPBROADCASTD 232(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   1856(DI)
+	VPAND        2560(SI), Y0, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2592(SI), Y0, Y8
+	VMOVDQU      1056(SI), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 208(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   1920(DI)
+	VPAND        2624(SI), Y0, Y9
+	VMOVDQU      1088(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2656(SI), Y0, Y10
+	VMOVDQU      1120(SI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 212(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   1984(DI)
+	VPAND        2688(SI), Y0, Y7
+	VMOVDQU      1152(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2720(SI), Y0, Y8
+	VMOVDQU      1184(SI), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 216(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2048(DI)
+	VPAND        2752(SI), Y0, Y9
+	VMOVDQU      1216(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2784(SI), Y0, Y10
+	VMOVDQU      1248(SI), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 220(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      160(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 284(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPAND        2816(SI), Y0, Y7
+	VMOVDQU      768(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2848(SI), Y0, Y8
+	VMOVDQU      800(SI), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 240(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2112(DI)
+	VPAND        2880(SI), Y0, Y9
+	VMOVDQU      832(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        2912(SI), Y0, Y10
+	VMOVDQU      864(SI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 244(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   2176(DI)
+	VPAND        2944(SI), Y0, Y7
+	VMOVDQU      896(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        2976(SI), Y0, Y8
+	VMOVDQU      928(SI), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 248(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2240(DI)
+	VPAND        3008(SI), Y0, Y9
+	VMOVDQU      960(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        3040(SI), Y0, Y10
+	VMOVDQU      992(SI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 252(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      160(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 284(R9), Y7
+	VPBROADCASTD 280(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   2304(DI)
+	VPAND        3072(SI), Y0, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        3104(SI), Y0, Y8
+	VMOVDQU      1056(SI), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 256(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2368(DI)
+	VPAND        3136(SI), Y0, Y9
+	VMOVDQU      1088(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        3168(SI), Y0, Y10
+	VMOVDQU      1120(SI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 260(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPAND        3200(SI), Y0, Y7
+	VMOVDQU      1152(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPAND        3232(SI), Y0, Y8
+	VMOVDQU      1184(SI), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 264(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2432(DI)
+	VPAND        3264(SI), Y0, Y9
+	VMOVDQU      1216(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPAND        3296(SI), Y0, Y10
+	VMOVDQU      1248(SI), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 268(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      160(SI), Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 332(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   2496(DI)
+	VMOVDQU      2304(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      768(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2336(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      800(SI), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 288(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2560(DI)
+	VMOVDQU      2368(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      832(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2400(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      864(SI), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 292(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   2624(DI)
+	VMOVDQU      2432(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2464(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      928(SI), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 296(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2688(DI)
+	VMOVDQU      2496(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      960(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2528(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      992(SI), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 300(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      224(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 332(R9), Y7
+	VPBROADCASTD 328(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2560(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2592(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      1056(SI), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 304(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2752(DI)
+	VMOVDQU      2624(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      1088(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2656(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      1120(SI), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 308(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   2816(DI)
+	VMOVDQU      2688(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      1152(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2720(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      1184(SI), Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 312(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   2880(DI)
+	VMOVDQU      2752(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      1216(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2784(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      1248(SI), Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 316(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      224(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 380(R9), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   2944(DI)
+	VMOVDQU      2816(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      768(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2848(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      800(SI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 336(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   3008(DI)
+	VMOVDQU      2880(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      832(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      2912(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      864(SI), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 340(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      2944(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      2976(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      928(SI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 344(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   3072(DI)
+	VMOVDQU      3008(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      960(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      3040(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      992(SI), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 348(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VMOVDQU      224(SI), Y5
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y5
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 380(R9), Y7
+	VPBROADCASTD 376(R9), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   3136(DI)
+	VMOVDQU      3072(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      3104(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      1056(SI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 352(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   3200(DI)
+	VMOVDQU      3136(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      1088(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      3168(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      1120(SI), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 356(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	PREFETCHT0   3264(DI)
+	VMOVDQU      3200(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVDQU      1152(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      3232(SI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      1184(SI), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_30303030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 360(R9), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	PREFETCHT0   3328(DI)
+	VMOVDQU      3264(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      1216(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      3296(SI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      1248(SI), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_30303030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 364(R9), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y7
+	VPADDW       Y7, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS 368(R9), Y3
+	VMULPS       Y7, Y3, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y3, Y5, Y1
+	VMOVDQU      224(SI), Y3
+	VPSRAD       $0x18, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y3, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y2
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000d00, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y2, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -1951,6 +3547,8 @@ tile:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	VCVTPH2PS (BX), Y4
@@ -4427,19 +6025,2445 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(BX*1)
-	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y4
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      1280(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      256(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD (R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD (R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1344(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      320(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 4(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   (DI)
+	VMOVDQU      1408(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 8(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 8(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1472(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      448(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 12(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y7
+	VPBROADCASTD 40(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   64(DI)
+	VMOVDQU      1536(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      512(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 16(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 16(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1600(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      576(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 20(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1664(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      640(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 24(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 24(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   128(DI)
+	VMOVDQU      1728(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      704(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 28(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      1792(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      256(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 48(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 48(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   192(DI)
+	VMOVDQU      1856(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      320(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 52(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 52(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1920(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 56(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 56(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1984(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      448(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 60(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 60(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y7
+	VPBROADCASTD 88(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   256(DI)
+	VMOVDQU      2048(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      512(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 64(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 64(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2112(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      576(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 68(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 68(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   320(DI)
+	VMOVDQU      2176(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      640(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 72(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 72(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2240(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      704(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 76(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   384(DI)
+	VMOVDQU      1280(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      256(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 96(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 96(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1344(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      320(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 100(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 100(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1408(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 104(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 104(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   448(DI)
+	VMOVDQU      1472(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      448(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 108(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 108(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y7
+	VPBROADCASTD 136(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      1536(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      512(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 112(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 112(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   512(DI)
+	VMOVDQU      1600(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      576(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 116(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 116(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1664(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      640(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 120(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 120(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1728(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      704(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 124(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   576(DI)
+	VMOVDQU      1792(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      256(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 144(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 144(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1856(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      320(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 148(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 148(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   640(DI)
+	VMOVDQU      1920(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      384(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 152(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 152(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1984(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      448(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 156(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 156(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y7
+	VPBROADCASTD 184(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   704(DI)
+	VMOVDQU      2048(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      512(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 160(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 160(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2112(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      576(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 164(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 164(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2176(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      640(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 168(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 168(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   768(DI)
+	VMOVDQU      2240(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      704(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 172(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2304(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      768(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 192(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 192(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   832(DI)
+	VMOVDQU      2368(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      832(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 196(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 196(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2432(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 200(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 200(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2496(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      960(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 204(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 204(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y7
+	VPBROADCASTD 232(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   896(DI)
+	VMOVDQU      2560(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 208(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 208(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2624(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1088(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 212(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 212(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   960(DI)
+	VMOVDQU      2688(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1152(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 216(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 216(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2752(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1216(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 220(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2816(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      768(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 240(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 240(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1024(DI)
+	VMOVDQU      2880(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      832(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 244(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 244(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2944(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 248(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 248(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1088(DI)
+	VMOVDQU      3008(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      960(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 252(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 252(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y7
+	VPBROADCASTD 280(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      3072(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 256(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 256(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1152(DI)
+	VMOVDQU      3136(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1088(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 260(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 260(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      3200(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1152(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 264(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 264(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      3264(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1216(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 268(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      128(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   1216(DI)
+	VMOVDQU      2304(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      768(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 288(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 288(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2368(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      832(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 292(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 292(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   1280(DI)
+	VMOVDQU      2432(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 296(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 296(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2496(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      960(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 300(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 300(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y7
+	VPBROADCASTD 328(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2560(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 304(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 304(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1344(DI)
+	VMOVDQU      2624(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1088(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 308(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 308(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2688(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1152(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 312(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 312(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1408(DI)
+	VMOVDQU      2752(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1216(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 316(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2816(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      768(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 336(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 336(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1472(DI)
+	VMOVDQU      2880(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      832(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 340(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 340(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2944(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      896(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 344(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 344(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      3008(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      960(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 348(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 348(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y7
+	VPBROADCASTD 376(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   1536(DI)
+	VMOVDQU      3072(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1024(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 352(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 352(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      3136(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1088(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 356(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 356(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   1600(DI)
+	VMOVDQU      3200(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1152(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 360(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 360(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      3264(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1216(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 364(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      192(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VCVTPH2PS    16(BX), Y4
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      1312(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      288(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD (R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD (R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1664(DI)
+	VMOVDQU      1376(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      352(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 4(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1440(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      416(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 8(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 8(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1728(DI)
+	VMOVDQU      1504(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      480(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 12(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y7
+	VPBROADCASTD 40(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      1568(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      544(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 16(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 16(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1632(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      608(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 20(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   1792(DI)
+	VMOVDQU      1696(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      672(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 24(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 24(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1760(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      736(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 28(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   1856(DI)
+	VMOVDQU      1824(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      288(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 48(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 48(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1888(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      352(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 52(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 52(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   1920(DI)
+	VMOVDQU      1952(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      416(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 56(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 56(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2016(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      480(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 60(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 60(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y7
+	VPBROADCASTD 88(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2080(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      544(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 64(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 64(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   1984(DI)
+	VMOVDQU      2144(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      608(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 68(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 68(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2208(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      672(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 72(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 72(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   2048(DI)
+	VMOVDQU      2272(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      736(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 76(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      1312(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      288(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 96(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 96(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1376(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      352(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 100(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 100(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   2112(DI)
+	VMOVDQU      1440(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      416(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 104(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 104(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1504(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      480(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 108(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 108(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y7
+	VPBROADCASTD 136(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   2176(DI)
+	VMOVDQU      1568(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      544(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 112(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 112(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1632(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      608(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 116(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 116(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   2240(DI)
+	VMOVDQU      1696(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      672(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 120(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 120(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      1760(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      736(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 124(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      1824(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      288(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 144(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 144(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   2304(DI)
+	VMOVDQU      1888(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      352(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 148(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 148(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1952(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      416(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 152(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 152(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   2368(DI)
+	VMOVDQU      2016(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      480(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 156(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 156(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y7
+	VPBROADCASTD 184(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2080(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      544(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 160(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 160(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2144(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      608(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 164(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 164(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   2432(DI)
+	VMOVDQU      2208(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      672(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 168(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 168(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2272(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      736(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 172(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   2496(DI)
+	VMOVDQU      2336(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      800(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 192(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 192(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2400(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      864(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 196(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 196(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2464(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      928(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 200(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 200(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   2560(DI)
+	VMOVDQU      2528(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      992(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 204(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 204(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      160(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y7
+	VPBROADCASTD 232(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2592(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1056(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 208(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 208(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   2624(DI)
+	VMOVDQU      2656(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1120(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 212(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 212(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2720(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1184(SI), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 216(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 216(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   2688(DI)
+	VMOVDQU      2784(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1248(SI), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 220(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      160(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2848(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      800(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 240(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 240(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2912(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      864(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 244(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 244(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   2752(DI)
+	VMOVDQU      2976(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      928(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 248(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 248(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      3040(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      992(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 252(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 252(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      160(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y7
+	VPBROADCASTD 280(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   2816(DI)
+	VMOVDQU      3104(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1056(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 256(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 256(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      3168(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1120(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 260(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 260(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      3232(SI), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1184(SI), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 264(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 264(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   2880(DI)
+	VMOVDQU      3296(SI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1248(SI), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 268(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      160(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2336(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      800(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 288(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 288(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   2944(DI)
+	VMOVDQU      2400(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      864(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 292(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 292(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2464(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      928(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 296(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 296(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   3008(DI)
+	VMOVDQU      2528(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      992(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 300(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 300(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      224(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y7
+	VPBROADCASTD 328(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      2592(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1056(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 304(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 304(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2656(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1120(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 308(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 308(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT0   3072(DI)
+	VMOVDQU      2720(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1184(SI), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 312(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 312(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2784(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1248(SI), Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 316(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      224(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	PREFETCHT0   3136(DI)
+	VMOVDQU      2848(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      800(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 336(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 336(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VMOVDQU      2912(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      864(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 340(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 340(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2976(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      928(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 344(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 344(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   3200(DI)
+	VMOVDQU      3040(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      992(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 348(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 348(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      224(SI), Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y7
+	VPBROADCASTD 376(R9)(R10*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x02, Y6, Y6
+	VMOVDQU      3104(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1056(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 352(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 352(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   3264(DI)
+	VMOVDQU      3168(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1120(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 356(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 356(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      3232(SI), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      1184(SI), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 360(R9), Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPBROADCASTD 360(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	PREFETCHT0   3328(DI)
+	VMOVDQU      3296(SI), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VMOVDQU      1248(SI), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        dwords_avx2_30303030<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 364(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      224(SI), Y7
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000d00, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(BX*1)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

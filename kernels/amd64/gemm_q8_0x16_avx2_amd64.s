@@ -21,6 +21,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// sub-block 0, scale 0
@@ -176,17 +178,166 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	// sub-block 0, scale 0
+	PREFETCHT0   (DI)
+	VMOVDQU      (SI), Y2
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPABSB       Y2, Y6
+	VMOVDQU      32(SI), Y3
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VPABSB       Y3, Y4
+	VPBROADCASTD (R9), Y5
+	VPSIGNB      Y2, Y5, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y2, Y2
+	VPSIGNB      Y3, Y5, Y3
+	VPMADDUBSW   Y3, Y4, Y3
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
+	PREFETCHT0   64(DI)
+	VMOVDQU      64(SI), Y4
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPABSB       Y4, Y6
+	VMOVDQU      96(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPSIGNB      Y4, Y8, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPSIGNB      Y5, Y8, Y4
+	VPMADDUBSW   Y4, Y7, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   128(DI)
+	VMOVDQU      128(SI), Y4
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPABSB       Y4, Y6
+	VMOVDQU      160(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y7
+	VPBROADCASTD 8(R9), Y8
+	VPSIGNB      Y4, Y8, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPSIGNB      Y5, Y8, Y4
+	VPMADDUBSW   Y4, Y7, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   192(DI)
+	VMOVDQU      192(SI), Y4
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPABSB       Y4, Y6
+	VMOVDQU      224(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y7
+	VPBROADCASTD 12(R9), Y8
+	VPSIGNB      Y4, Y8, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPSIGNB      Y5, Y8, Y4
+	VPMADDUBSW   Y4, Y7, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   256(DI)
+	VMOVDQU      256(SI), Y4
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPABSB       Y4, Y6
+	VMOVDQU      288(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y7
+	VPBROADCASTD 16(R9), Y8
+	VPSIGNB      Y4, Y8, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPSIGNB      Y5, Y8, Y4
+	VPMADDUBSW   Y4, Y7, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   320(DI)
+	VMOVDQU      320(SI), Y4
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPABSB       Y4, Y6
+	VMOVDQU      352(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y7
+	VPBROADCASTD 20(R9), Y8
+	VPSIGNB      Y4, Y8, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPSIGNB      Y5, Y8, Y4
+	VPMADDUBSW   Y4, Y7, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   384(DI)
+	VMOVDQU      384(SI), Y4
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPABSB       Y4, Y6
+	VMOVDQU      416(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y7
+	VPBROADCASTD 24(R9), Y8
+	VPSIGNB      Y4, Y8, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPSIGNB      Y5, Y8, Y4
+	VPMADDUBSW   Y4, Y7, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	PREFETCHT0   448(DI)
+	PREFETCHT0   512(DI)
+	VMOVDQU      448(SI), Y4
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPABSB       Y4, Y6
+	VMOVDQU      480(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y4, Y8, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPSIGNB      Y5, Y8, Y4
+	VPMADDUBSW   Y4, Y7, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VCVTPH2PS    (BX), Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  Y5, Y2, Y0
+	VCVTPH2PS    16(BX), Y2
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y2, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y4, Y3, Y1
+	ADDQ         $0x30, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000200, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -245,6 +396,8 @@ tile:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	// sub-block 0, scale 0
@@ -496,19 +649,264 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R11
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, (CX)(BX*1)
-	VMOVUPS      Y2, 32(CX)
-	VMOVUPS      Y3, 32(CX)(BX*1)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	// sub-block 0, scale 0
+	VMOVDQU      (SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y6
+	VPBROADCASTD (R9), Y4
+	VPSIGNB      Y5, Y4, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPBROADCASTD (R9)(R10*1), Y7
+	VPSIGNB      Y5, Y7, Y5
+	VPMADDUBSW   Y5, Y6, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	PREFETCHT0   (DI)
+	VMOVDQU      64(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      128(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 8(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	PREFETCHT0   64(DI)
+	VMOVDQU      192(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 12(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      256(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 16(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	PREFETCHT0   128(DI)
+	VMOVDQU      320(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 20(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      384(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 24(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	PREFETCHT0   192(DI)
+	VMOVDQU      448(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 28(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VCVTPH2PS    (BX), Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+
+	// sub-block 0, scale 0
+	PREFETCHT0   256(DI)
+	VMOVDQU      32(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPABSB       Y5, Y6
+	VPBROADCASTD (R9), Y4
+	VPSIGNB      Y5, Y4, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPBROADCASTD (R9)(R10*1), Y7
+	VPSIGNB      Y5, Y7, Y5
+	VPMADDUBSW   Y5, Y6, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VMOVDQU      96(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	PREFETCHT0   320(DI)
+	VMOVDQU      160(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 8(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      224(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 12(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	PREFETCHT0   384(DI)
+	VMOVDQU      288(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 16(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      352(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 20(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	PREFETCHT0   448(DI)
+	VMOVDQU      416(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 24(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	PREFETCHT0   512(DI)
+	VMOVDQU      480(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPABSB       Y6, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 28(R9)(R10*1), Y8
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VCVTPH2PS    16(BX), Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x30, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000200, SI
+	ADDQ         144(AX), DI
+	DECQ         R11
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(BX*1)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -20,6 +20,8 @@ tile:
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
 	VPXORD Z0, Z0, Z0
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -68,16 +70,58 @@ block:
 	ADDQ          144(AX), R8
 	DECQ          R10
 	JNZ           block
-	MOVQ          64(AX), BX
-	VMOVUPS       Z0, (CX)
-	ADDQ          $0x40, CX
-	MOVQ          16(AX), BX
-	ADDQ          BX, (AX)
-	ADDQ          BX, 8(AX)
-	ADDQ          BX, 128(AX)
-	ADDQ          BX, 136(AX)
-	DECQ          DX
-	JNZ           tile
+	JMP           sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD  40(R9), Z1
+	PREFETCHT0    (DI)
+	VMOVDQU32     (SI), Z2
+	VPDPBUSD.BCST (R9), Z2, Z1
+	PREFETCHT0    64(DI)
+	VMOVDQU32     64(SI), Z2
+	VPDPBUSD.BCST 4(R9), Z2, Z1
+	PREFETCHT0    128(DI)
+	VMOVDQU32     128(SI), Z2
+	VPDPBUSD.BCST 8(R9), Z2, Z1
+	PREFETCHT0    192(DI)
+	VMOVDQU32     192(SI), Z2
+	VPDPBUSD.BCST 12(R9), Z2, Z1
+	PREFETCHT0    256(DI)
+	VMOVDQU32     256(SI), Z2
+	VPDPBUSD.BCST 16(R9), Z2, Z1
+	PREFETCHT0    320(DI)
+	VMOVDQU32     320(SI), Z2
+	VPDPBUSD.BCST 20(R9), Z2, Z1
+	PREFETCHT0    384(DI)
+	VMOVDQU32     384(SI), Z2
+	VPDPBUSD.BCST 24(R9), Z2, Z1
+	PREFETCHT0    448(DI)
+	PREFETCHT0    512(DI)
+	VMOVDQU32     448(SI), Z2
+	VPDPBUSD.BCST 28(R9), Z2, Z1
+	VCVTPH2PS     (BX), Z2
+	VMULPS.BCST   32(R9), Z2, Z2
+	VCVTDQ2PS     Z1, Z1
+	VFMADD231PS   Z2, Z1, Z0
+	ADDQ          $0x30, R9
+	ADDQ          $0x20, BX
+	ADDQ          $0x00000200, SI
+	ADDQ          144(AX), DI
+	DECQ          R10
+	JNZ           once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 
@@ -98,6 +142,8 @@ tile:
 	MOVQ   32(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
+	CMPQ   DI, R8
+	JE     once
 
 block:
 	// sub-block 0, scale 0
@@ -158,17 +204,71 @@ block:
 	ADDQ          144(AX), R8
 	DECQ          R11
 	JNZ           block
-	MOVQ          64(AX), BX
-	VMOVUPS       Z0, (CX)
-	VMOVUPS       Z1, (CX)(BX*1)
-	ADDQ          $0x40, CX
-	MOVQ          16(AX), BX
-	ADDQ          BX, (AX)
-	ADDQ          BX, 8(AX)
-	ADDQ          BX, 128(AX)
-	ADDQ          BX, 136(AX)
-	DECQ          DX
-	JNZ           tile
+	JMP           sums
+
+once:
+	// sub-block 0, scale 0
+	VPBROADCASTD  40(R9), Z2
+	VPBROADCASTD  40(R9)(R10*1), Z3
+	PREFETCHT0    (DI)
+	VMOVDQU32     (SI), Z4
+	VPDPBUSD.BCST (R9), Z4, Z2
+	VPDPBUSD.BCST (R9)(R10*1), Z4, Z3
+	PREFETCHT0    64(DI)
+	VMOVDQU32     64(SI), Z4
+	VPDPBUSD.BCST 4(R9), Z4, Z2
+	VPDPBUSD.BCST 4(R9)(R10*1), Z4, Z3
+	PREFETCHT0    128(DI)
+	VMOVDQU32     128(SI), Z4
+	VPDPBUSD.BCST 8(R9), Z4, Z2
+	VPDPBUSD.BCST 8(R9)(R10*1), Z4, Z3
+	PREFETCHT0    192(DI)
+	VMOVDQU32     192(SI), Z4
+	VPDPBUSD.BCST 12(R9), Z4, Z2
+	VPDPBUSD.BCST 12(R9)(R10*1), Z4, Z3
+	PREFETCHT0    256(DI)
+	VMOVDQU32     256(SI), Z4
+	VPDPBUSD.BCST 16(R9), Z4, Z2
+	VPDPBUSD.BCST 16(R9)(R10*1), Z4, Z3
+	PREFETCHT0    320(DI)
+	VMOVDQU32     320(SI), Z4
+	VPDPBUSD.BCST 20(R9), Z4, Z2
+	VPDPBUSD.BCST 20(R9)(R10*1), Z4, Z3
+	PREFETCHT0    384(DI)
+	VMOVDQU32     384(SI), Z4
+	VPDPBUSD.BCST 24(R9), Z4, Z2
+	VPDPBUSD.BCST 24(R9)(R10*1), Z4, Z3
+	PREFETCHT0    448(DI)
+	PREFETCHT0    512(DI)
+	VMOVDQU32     448(SI), Z4
+	VPDPBUSD.BCST 28(R9), Z4, Z2
+	VPDPBUSD.BCST 28(R9)(R10*1), Z4, Z3
+	VCVTPH2PS     (BX), Z4
+	VMULPS.BCST   32(R9), Z4, Z5
+	VCVTDQ2PS     Z2, Z2
+	VFMADD231PS   Z5, Z2, Z0
+	VMULPS.BCST   32(R9)(R10*1), Z4, Z2
+	VCVTDQ2PS     Z3, Z3
+	VFMADD231PS   Z2, Z3, Z1
+	ADDQ          $0x30, R9
+	ADDQ          $0x20, BX
+	ADDQ          $0x00000200, SI
+	ADDQ          144(AX), DI
+	DECQ          R11
+	JNZ           once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, (CX)(BX*1)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

@@ -21,6 +21,8 @@ tile:
 	MOVQ  32(AX), R10
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
+	CMPQ  DI, R8
+	JE    once
 
 block:
 	VCVTPH2PS (BX), Y2
@@ -1372,17 +1374,1356 @@ block:
 	ADDQ         144(AX), R8
 	DECQ         R10
 	JNZ          block
-	MOVQ         64(AX), BX
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
-	ADDQ         $0x40, CX
-	MOVQ         16(AX), BX
-	ADDQ         BX, (AX)
-	ADDQ         BX, 8(AX)
-	ADDQ         BX, 128(AX)
-	ADDQ         BX, 136(AX)
-	DECQ         DX
-	JNZ          tile
+	JMP          sums
+
+once:
+	VCVTPH2PS (BX), Y2
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VMOVDQU      (SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD (R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VMOVDQU      64(SI), Y7
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y7, Y7
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y8
+	VPADDB       Y8, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y8
+	VPADDB       Y8, Y7, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      128(SI), Y8
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y8, Y8
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y9
+	VPADDB       Y9, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y9
+	VPADDB       Y9, Y8, Y8
+	VPBROADCASTD 8(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      192(SI), Y9
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y9, Y9
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 12(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      256(SI), Y10
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y10, Y10
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y11
+	VPADDB       Y11, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y10, Y10, Y11
+	VPADDB       Y11, Y10, Y10
+	VPBROADCASTD 16(R9), Y11
+	VPMADDUBSW   Y11, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      320(SI), Y11
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y11, Y11
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y12
+	VPADDB       Y12, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y11, Y11, Y12
+	VPADDB       Y12, Y11, Y11
+	VPBROADCASTD 20(R9), Y12
+	VPMADDUBSW   Y12, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      384(SI), Y12
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y12, Y12
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y13
+	VPADDB       Y13, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y12, Y12, Y13
+	VPADDB       Y13, Y12, Y12
+	VPBROADCASTD 24(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      448(SI), Y13
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y13, Y13
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y13, Y13, Y14
+	VPADDB       Y14, Y13, Y13
+	VPBROADCASTD 28(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y0
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 48(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	PREFETCHT0   (DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y14
+	VPADDB       Y14, Y7, Y7
+	VPBROADCASTD 52(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y14
+	VPADDB       Y14, Y8, Y8
+	VPBROADCASTD 56(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y14
+	VPADDB       Y14, Y9, Y9
+	VPBROADCASTD 60(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y10, Y10, Y14
+	VPADDB       Y14, Y10, Y10
+	VPBROADCASTD 64(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y11, Y11, Y14
+	VPADDB       Y14, Y11, Y11
+	VPBROADCASTD 68(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y12, Y12, Y14
+	VPADDB       Y14, Y12, Y12
+	VPBROADCASTD 72(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y13, Y13, Y14
+	VPADDB       Y14, Y13, Y13
+	VPBROADCASTD 76(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 80(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y0
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 96(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y14
+	VPADDB       Y14, Y7, Y7
+	VPBROADCASTD 100(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	PREFETCHT0   64(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y14
+	VPADDB       Y14, Y8, Y8
+	VPBROADCASTD 104(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y14
+	VPADDB       Y14, Y9, Y9
+	VPBROADCASTD 108(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y10, Y10, Y14
+	VPADDB       Y14, Y10, Y10
+	VPBROADCASTD 112(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y11, Y11, Y14
+	VPADDB       Y14, Y11, Y11
+	VPBROADCASTD 116(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y12, Y12, Y14
+	VPADDB       Y14, Y12, Y12
+	VPBROADCASTD 120(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y13, Y13, Y14
+	VPADDB       Y14, Y13, Y13
+	VPBROADCASTD 124(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 128(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y0
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 144(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y14
+	VPADDB       Y14, Y7, Y7
+	VPBROADCASTD 148(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y14
+	VPADDB       Y14, Y8, Y8
+	VPBROADCASTD 152(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	PREFETCHT0   128(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y14
+	VPADDB       Y14, Y9, Y9
+	VPBROADCASTD 156(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y10, Y10, Y14
+	VPADDB       Y14, Y10, Y10
+	VPBROADCASTD 160(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y11, Y11, Y14
+	VPADDB       Y14, Y11, Y11
+	VPBROADCASTD 164(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y12, Y12, Y14
+	VPADDB       Y14, Y12, Y12
+	VPBROADCASTD 168(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y13, Y13, Y14
+	VPADDB       Y14, Y13, Y13
+	VPBROADCASTD 172(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 176(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y0
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y5
+	VPADDB       Y5, Y4, Y4
+	VPABSB       Y4, Y4
+	VPBROADCASTD 192(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 196(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 200(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 204(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   192(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 208(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 212(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 216(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 220(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VMOVDQU      512(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 240(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VMOVDQU      576(SI), Y7
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y7, Y7
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y8
+	VPADDB       Y8, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y8
+	VPADDB       Y8, Y7, Y7
+	VPBROADCASTD 244(R9), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      640(SI), Y8
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y8, Y8
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y9
+	VPADDB       Y9, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y9
+	VPADDB       Y9, Y8, Y8
+	VPBROADCASTD 248(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      704(SI), Y9
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y9, Y9
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 252(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y5, Y5, Y10
+	VPADDB       Y10, Y5, Y5
+	VPBROADCASTD 256(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	PREFETCHT0   256(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y10
+	VPADDB       Y10, Y7, Y7
+	VPBROADCASTD 260(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y10
+	VPADDB       Y10, Y8, Y8
+	VPBROADCASTD 264(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 268(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 272(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y0
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 288(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y10
+	VPADDB       Y10, Y7, Y7
+	VPBROADCASTD 292(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y10
+	VPADDB       Y10, Y8, Y8
+	VPBROADCASTD 296(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 300(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y5, Y5, Y10
+	VPADDB       Y10, Y5, Y5
+	VPBROADCASTD 304(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y10
+	VPADDB       Y10, Y7, Y7
+	VPBROADCASTD 308(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	PREFETCHT0   320(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y10
+	VPADDB       Y10, Y8, Y8
+	VPBROADCASTD 312(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 316(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 320(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y0
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y5
+	VPADDB       Y5, Y4, Y4
+	VPABSB       Y4, Y4
+	VPBROADCASTD 336(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 340(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 344(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 348(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      768(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y6, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y6, Y7
+	VPADDB       Y7, Y5, Y5
+	VPABSB       Y5, Y5
+	VPADDB       Y6, Y6, Y7
+	VPADDB       Y7, Y6, Y6
+	VPBROADCASTD 352(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y6, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y6, Y7
+	VPADDB       Y7, Y5, Y5
+	VPABSB       Y5, Y5
+	VPADDB       Y6, Y6, Y7
+	VPADDB       Y7, Y6, Y6
+	VPBROADCASTD 356(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y6, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y6, Y7
+	VPADDB       Y7, Y5, Y5
+	VPABSB       Y5, Y5
+	VPADDB       Y6, Y6, Y7
+	VPADDB       Y7, Y6, Y6
+	VPBROADCASTD 360(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   384(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y6, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y6, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 364(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y2
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y2, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y4, Y3, Y0
+	VCVTPH2PS    16(BX), Y2
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VMOVDQU      32(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD (R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VMOVDQU      96(SI), Y7
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y7, Y7
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y8
+	VPADDB       Y8, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y8
+	VPADDB       Y8, Y7, Y7
+	VPBROADCASTD 4(R9), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      160(SI), Y8
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y8, Y8
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y9
+	VPADDB       Y9, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y9
+	VPADDB       Y9, Y8, Y8
+	VPBROADCASTD 8(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      224(SI), Y9
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y9, Y9
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 12(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      288(SI), Y10
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y10, Y10
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y11
+	VPADDB       Y11, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y10, Y10, Y11
+	VPADDB       Y11, Y10, Y10
+	VPBROADCASTD 16(R9), Y11
+	VPMADDUBSW   Y11, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      352(SI), Y11
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y11, Y11
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y12
+	VPADDB       Y12, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y11, Y11, Y12
+	VPADDB       Y12, Y11, Y11
+	VPBROADCASTD 20(R9), Y12
+	VPMADDUBSW   Y12, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      416(SI), Y12
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y12, Y12
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y13
+	VPADDB       Y13, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y12, Y12, Y13
+	VPADDB       Y13, Y12, Y12
+	VPBROADCASTD 24(R9), Y13
+	VPMADDUBSW   Y13, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      480(SI), Y13
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y13, Y13
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y13, Y13, Y14
+	VPADDB       Y14, Y13, Y13
+	VPBROADCASTD 28(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y1
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 48(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	PREFETCHT0   448(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y14
+	VPADDB       Y14, Y7, Y7
+	VPBROADCASTD 52(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y14
+	VPADDB       Y14, Y8, Y8
+	VPBROADCASTD 56(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y14
+	VPADDB       Y14, Y9, Y9
+	VPBROADCASTD 60(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y10, Y10, Y14
+	VPADDB       Y14, Y10, Y10
+	VPBROADCASTD 64(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y11, Y11, Y14
+	VPADDB       Y14, Y11, Y11
+	VPBROADCASTD 68(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y12, Y12, Y14
+	VPADDB       Y14, Y12, Y12
+	VPBROADCASTD 72(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y13, Y13, Y14
+	VPADDB       Y14, Y13, Y13
+	VPBROADCASTD 76(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 80(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y1
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 136(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 96(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y14
+	VPADDB       Y14, Y7, Y7
+	VPBROADCASTD 100(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	PREFETCHT0   512(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y14
+	VPADDB       Y14, Y8, Y8
+	VPBROADCASTD 104(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y14
+	VPADDB       Y14, Y9, Y9
+	VPBROADCASTD 108(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y10, Y10, Y14
+	VPADDB       Y14, Y10, Y10
+	VPBROADCASTD 112(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y11, Y11, Y14
+	VPADDB       Y14, Y11, Y11
+	VPBROADCASTD 116(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y12, Y12, Y14
+	VPADDB       Y14, Y12, Y12
+	VPBROADCASTD 120(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y13, Y13, Y14
+	VPADDB       Y14, Y13, Y13
+	VPBROADCASTD 124(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 128(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y1
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 184(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 144(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y14
+	VPADDB       Y14, Y7, Y7
+	VPBROADCASTD 148(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y14
+	VPADDB       Y14, Y8, Y8
+	VPBROADCASTD 152(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	PREFETCHT0   576(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y14
+	VPADDB       Y14, Y9, Y9
+	VPBROADCASTD 156(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y10, Y10, Y14
+	VPADDB       Y14, Y10, Y10
+	VPBROADCASTD 160(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y11, Y11, Y14
+	VPADDB       Y14, Y11, Y11
+	VPBROADCASTD 164(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y12, Y12, Y14
+	VPADDB       Y14, Y12, Y12
+	VPBROADCASTD 168(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y14
+	VPADDB       Y14, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y13, Y13, Y14
+	VPADDB       Y14, Y13, Y13
+	VPBROADCASTD 172(R9), Y14
+	VPMADDUBSW   Y14, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 176(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y1
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 232(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y5
+	VPADDB       Y5, Y4, Y4
+	VPABSB       Y4, Y4
+	VPBROADCASTD 192(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 196(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 200(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 204(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   640(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y10, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y10, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 208(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y11, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y11, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 212(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y12, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y12, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 216(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y13, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y13, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 220(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 280(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VMOVDQU      544(SI), Y5
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 240(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VMOVDQU      608(SI), Y7
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y7, Y7
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y8
+	VPADDB       Y8, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y8
+	VPADDB       Y8, Y7, Y7
+	VPBROADCASTD 244(R9), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      672(SI), Y8
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y8, Y8
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y9
+	VPADDB       Y9, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y9
+	VPADDB       Y9, Y8, Y8
+	VPBROADCASTD 248(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VMOVDQU      736(SI), Y9
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y9, Y9
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 252(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y5, Y5, Y10
+	VPADDB       Y10, Y5, Y5
+	VPBROADCASTD 256(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	PREFETCHT0   704(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y10
+	VPADDB       Y10, Y7, Y7
+	VPBROADCASTD 260(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y10
+	VPADDB       Y10, Y8, Y8
+	VPBROADCASTD 264(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 268(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 272(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y1
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 328(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y6
+	VPADDB       Y6, Y4, Y4
+	VPABSB       Y4, Y4
+	VPADDB       Y5, Y5, Y6
+	VPADDB       Y6, Y5, Y5
+	VPBROADCASTD 288(R9), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y10
+	VPADDB       Y10, Y7, Y7
+	VPBROADCASTD 292(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y10
+	VPADDB       Y10, Y8, Y8
+	VPBROADCASTD 296(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 300(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y5, Y5, Y10
+	VPADDB       Y10, Y5, Y5
+	VPBROADCASTD 304(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y7, Y7, Y10
+	VPADDB       Y10, Y7, Y7
+	VPBROADCASTD 308(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	PREFETCHT0   768(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y8, Y8, Y10
+	VPADDB       Y10, Y8, Y8
+	VPBROADCASTD 312(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y6
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y10
+	VPADDB       Y10, Y6, Y6
+	VPABSB       Y6, Y6
+	VPADDB       Y9, Y9, Y10
+	VPADDB       Y10, Y9, Y9
+	VPBROADCASTD 316(R9), Y10
+	VPMADDUBSW   Y10, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y4
+	VBROADCASTSS 320(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y6, Y3, Y1
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 376(R9), Y3
+	VPSRAD       $0x07, Y3, Y3
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y5, Y4
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y5, Y5
+	VPADDB       Y5, Y4, Y4
+	VPABSB       Y4, Y4
+	VPBROADCASTD 336(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y7, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y7, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 340(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y8, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y8, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 344(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y9, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y9, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 348(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      800(SI), Y6
+	VPXOR        dwords_avx2_80808080<>+0(SB), Y6, Y6
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y6, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y6, Y7
+	VPADDB       Y7, Y5, Y5
+	VPABSB       Y5, Y5
+	VPADDB       Y6, Y6, Y7
+	VPADDB       Y7, Y6, Y6
+	VPBROADCASTD 352(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y6, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y6, Y7
+	VPADDB       Y7, Y5, Y5
+	VPABSB       Y5, Y5
+	VPADDB       Y6, Y6, Y7
+	VPADDB       Y7, Y6, Y6
+	VPBROADCASTD 356(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y6, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y6, Y7
+	VPADDB       Y7, Y5, Y5
+	VPABSB       Y5, Y5
+	VPADDB       Y6, Y6, Y7
+	VPADDB       Y7, Y6, Y6
+	VPBROADCASTD 360(R9), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT0   832(DI)
+	VPCMPGTB     dwords_avx2_d5d5d5d5<>+0(SB), Y6, Y5
+	VPCMPGTB     dwords_avx2_2a2a2a2a<>+0(SB), Y6, Y6
+	VPADDB       Y6, Y5, Y5
+	VPABSB       Y5, Y5
+	VPBROADCASTD 364(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQA      Y2, Y2
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y2, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y4, Y3, Y1
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000340, SI
+	ADDQ         144(AX), DI
+	DECQ         R10
+	JNZ          once
+
+sums:
+	MOVQ    64(AX), BX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	MOVQ    16(AX), BX
+	ADDQ    BX, (AX)
+	ADDQ    BX, 8(AX)
+	ADDQ    BX, 128(AX)
+	ADDQ    BX, 136(AX)
+	DECQ    DX
+	JNZ     tile
 	VZEROUPPER
 	RET
 

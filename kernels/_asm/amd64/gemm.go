@@ -45,16 +45,19 @@ type ahead struct {
 	*gen
 	a         reg.GPVirtual
 	near, far reg.GPVirtual
+	once      bool // the second-level cache is asked for nothing of its own
 }
 
 // ahead loads the places for a tile row.
 func (g *gen) ahead(a reg.GPVirtual) ahead {
-	return ahead{g, a, g.field(a, argNear), g.field(a, argFar)}
+	return ahead{gen: g, a: a, near: g.field(a, argNear), far: g.field(a, argFar)}
 }
 
 // line asks for the line at disp.
 func (p ahead) line(disp int) {
-	p.PREFETCHT1(mem(p.far, disp))
+	if !p.once {
+		p.PREFETCHT1(mem(p.far, disp))
+	}
 	p.PREFETCHT0(mem(p.near, disp))
 }
 
@@ -64,7 +67,33 @@ func (p ahead) rest(disp int) { p.PREFETCHT0(mem(p.near, disp)) }
 // block goes on by a block.
 func (p ahead) block() {
 	p.ADDQ(mem(p.a, argPace), p.near)
-	p.ADDQ(mem(p.a, argPace), p.far)
+	if !p.once {
+		p.ADDQ(mem(p.a, argPace), p.far)
+	}
+}
+
+// blocks emits the loop over blocks: for one or two rows of activations, which memory bounds, once more without what only the second-level cache is asked for, taken where both
+// places are the same.
+func (p *ahead) blocks(n int, blocks reg.GPVirtual, block func()) {
+	loop := func(label string) {
+		p.Label(label)
+		block()
+		p.block()
+		p.DECQ(blocks)
+		p.JNZ(operand.LabelRef(label))
+	}
+	if n > 2 {
+		loop("block")
+		return
+	}
+	p.CMPQ(p.near, p.far)
+	p.JE(operand.LabelRef("once"))
+	loop("block")
+	p.JMP(operand.LabelRef("sums"))
+	p.once = true
+	loop("once")
+	p.once = false
+	p.Label("sums")
 }
 
 // lines asks for the lines of a block, s0 and s1 bytes in two streams, as far as they are due when item of a pass's items is begun; state is how many were asked for.
@@ -379,18 +408,16 @@ func (g *gen) gemv(f format, n int) {
 		together = [][]int{{0, 1}}
 	}
 	w.tight = hs == 2 && n > 1
-	g.Label("block")
-	for i, half := range together {
-		g.gemvBlock(f, w, x, n, half, pace{i, len(together)}, acc)
-	}
-	g.advance(x, f.subs*tile.Q8XBytes)
-	if f.s0 != 0 {
-		g.ADDQ(imm(f.s0), w.p0)
-	}
-	g.ADDQ(imm(f.s1), w.p1)
-	w.ahead.block()
-	g.DECQ(blocks)
-	g.JNZ(operand.LabelRef("block"))
+	w.ahead.blocks(n, blocks, func() {
+		for i, half := range together {
+			g.gemvBlock(f, w, x, n, half, pace{i, len(together)}, acc)
+		}
+		g.advance(x, f.subs*tile.Q8XBytes)
+		if f.s0 != 0 {
+			g.ADDQ(imm(f.s0), w.p0)
+		}
+		g.ADDQ(imm(f.s1), w.p1)
+	})
 
 	out := g.columns(y, g.field(a, argYStride), n)
 	for h := range hs {

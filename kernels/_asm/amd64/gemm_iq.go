@@ -184,19 +184,19 @@ func (g *gen) gemvBooked(f booked, n int) {
 			g.zero(v)
 		}
 	}
-	g.Label("block")
-	g.Comment("d of the next tile row: too few lines for the hardware to see a stream")
-	next := g.field(a, argStride)
-	g.PREFETCHT1(operand.Mem{Base: w.p0, Index: next, Scale: 1})
-	for h := range hs {
-		g.bookedBlock(f, w, x, n, h, acc[h])
-	}
-	g.advance(x, 8*g.block(f.short))
-	g.ADDQ(imm(f.s0), w.p0)
-	g.ADDQ(imm(f.s1), w.p1)
-	w.ahead.block()
-	g.DECQ(blocks)
-	g.JNZ(operand.LabelRef("block"))
+	w.ahead.blocks(n, blocks, func() {
+		if !w.ahead.once {
+			g.Comment("d of the next tile row: too few lines for the hardware to see a stream")
+			next := g.field(a, argStride)
+			g.PREFETCHT1(operand.Mem{Base: w.p0, Index: next, Scale: 1})
+		}
+		for h := range hs {
+			g.bookedBlock(f, w, x, n, h, acc[h])
+		}
+		g.advance(x, 8*g.block(f.short))
+		g.ADDQ(imm(f.s0), w.p0)
+		g.ADDQ(imm(f.s1), w.p1)
+	})
 
 	out := g.columns(y, g.field(a, argYStride), n)
 	for h := range hs {

@@ -125,18 +125,16 @@ func (g *gen) gemvLow(f low, n int) {
 	if hs == 2 && (f.together || g.inParts(f.parts, n)) && n == 1 {
 		together = [][]int{{0, 1}}
 	}
-	g.Label("block")
-	for i, half := range together {
-		g.lowBlock(f, w, x, n, half, pace{i, len(together)}, acc)
-	}
-	g.advance(x, f.subs*g.block(f.short))
-	if f.s0 != 0 {
-		g.ADDQ(imm(f.s0), w.p0)
-	}
-	g.ADDQ(imm(f.s1), w.p1)
-	w.ahead.block()
-	g.DECQ(blocks)
-	g.JNZ(operand.LabelRef("block"))
+	w.ahead.blocks(n, blocks, func() {
+		for i, half := range together {
+			g.lowBlock(f, w, x, n, half, pace{i, len(together)}, acc)
+		}
+		g.advance(x, f.subs*g.block(f.short))
+		if f.s0 != 0 {
+			g.ADDQ(imm(f.s0), w.p0)
+		}
+		g.ADDQ(imm(f.s1), w.p1)
+	})
 
 	out := g.columns(y, g.field(a, argYStride), n)
 	for h := range hs {
