@@ -40,7 +40,7 @@ func TestWhatIsReadAheadIsPaidFor(t *testing.T) {
 				}
 				if n := len(table.Early()); n > 0 {
 					ahead += n
-					require.LessOrEqual(t, table.Loads+table.shadows.owed(table.frame), table.shadows.least(), "turn %d, %d frames, %.2f of the guesses come true", i, frames, right)
+					require.LessOrEqual(t, table.Loads+table.shadows.owed(table.frame), table.shadows.spend(), "turn %d, %d frames, %.2f of the guesses come true", i, frames, right)
 				}
 			}
 			if right == 0.5 {
