@@ -221,9 +221,10 @@ func (t *Table) Ahead(slot uint32) (Load, bool) {
 	return t.loads[0], true
 }
 
-// readAhead gives a slot a frame before it is wanted: it takes none from what the turn needs or what else was read ahead, and half of all at most.
+// readAhead gives a slot a frame before it is wanted: it takes none from what the turn needs or what else was read ahead, and half of all at most. What the turn itself still has to read
+// gets its frame from Next.
 func (t *Table) readAhead(slot uint32, risk float64) bool {
-	if 2*(t.early+1) > len(t.slot) {
+	if 2*(t.early+1) > len(t.slot) || slices.Contains(t.turn[t.loaded:], slot) {
 		return false
 	}
 	t.room(1, 0, true)
