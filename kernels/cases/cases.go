@@ -57,7 +57,7 @@ func New(l *tile.Layout, rows, cols, n int, style Style, seed uint64) *Case {
 	c.X = Aligned(n * c.XStride)
 	x := make([]float32, cols)
 	for i := range n {
-		size := float32(math.Exp2(float64(r.IntN(9) - 4)))
+		size := float32(math.Ldexp(1, r.IntN(9)-4))
 		for k := range x {
 			if style == Extreme {
 				x[k] = float32(1 - 2*r.IntN(2))
