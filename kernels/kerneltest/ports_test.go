@@ -6,12 +6,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/klauspost/cpuid/v2"
+
 	"jns/kernels"
 	"jns/kernels/tile"
 )
 
 // The model of the instruction bound is Intel's Golden Cove (Optimization Reference Manual, "Golden Cove Microarchitecture"): six operations enter a cycle; vectors of 512
 // bits have ports 0 and 5, shorter ones 0, 1 and 5. Operations not named here run on any of these; those that only move run on none.
+//
+// On AMD's family 26 (Zen 5, full-width units) it is that one's, as loops of one instruction measured it: eight operations enter a cycle, two of them may load vectors; there are four pipes, two of
+// which multiply, while conversions, shifts, shuffles and additions of floats have the other two.
 var (
 	vectorMoves = []string{"VMOVDQU32", "VMOVDQA32", "VMOVDQU", "VMOVDQA", "VMOVUPS", "VPBROADCASTD", "VBROADCASTSS", "VZEROUPPER", "VPXORD", "VPXOR"}
 	// shifts run on port 0 at 512 bits; below, on 0 and 1 as multiplications do.
@@ -22,6 +27,11 @@ var (
 		"VPMADDUBSW", "VPMADDWD", "VPDPBUSD", "VPSIGNB", "VMULPS", "VFMADD231PS", "VFNMADD231PS", "VFMSUB231PS", "VFMSUB213PS", "VSUBPS", "VCVTDQ2PS", "VCVTPH2PS", "VADDPS", "VPAVGB", "VPSUBUSB",
 	}
 )
+
+// otherPipes are those of products that do not multiply; a Zen 5 has other pipes for them.
+var otherPipes = []string{"VSUBPS", "VADDPS", "VCVTDQ2PS", "VCVTPH2PS", "VPAVGB", "VPSUBUSB"}
+
+func zen5() bool { return cpuid.CPU.VendorID == cpuid.AMD && cpuid.CPU.Family == 26 }
 
 // gemvCycles is how many cycles the kernel for one vector needs for a source block of 16 rows at least; 0 if there is none.
 func gemvCycles(l *tile.Layout, set string) float64 {
@@ -50,7 +60,7 @@ func blockCycles(file, function, set string) float64 {
 	if !ok {
 		return 0
 	}
-	var all, vector, shift, shuffle, product float64
+	var all, vector, shift, shuffle, product, load, floatSum float64
 	for line := range strings.Lines(body) {
 		op, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if _, text, ok := strings.Cut(line, "// VPDPBUSD "); ok { // bytes of the VEX form
@@ -61,6 +71,9 @@ func blockCycles(file, function, set string) float64 {
 		}
 		all++
 		op, _, _ = strings.Cut(op, ".")
+		if strings.Contains(line, "(") && op[0] == 'V' {
+			load++
+		}
 		if op == "KANDQ" { // takes port 0 from vectors
 			vector++
 			shift++
@@ -79,9 +92,15 @@ func blockCycles(file, function, set string) float64 {
 			shift++
 		case slices.Contains(shuffles, op):
 			shuffle++
+		case slices.Contains(otherPipes, op):
+			floatSum++
+			product++
 		case slices.Contains(products, op):
 			product++
 		}
+	}
+	if zen5() {
+		return max(all/8, vector/4, load/2, (product-floatSum)/2, (shift+shuffle+floatSum)/2)
 	}
 	if set == "avx512vnni" {
 		return max(all/6, vector/2, shift, shuffle)
@@ -98,5 +117,5 @@ func productsPerCycle(set string) float64 {
 	case "avxvnni":
 		return 64
 	}
-	return 32
+	return 32 // with two products and two additions of words in pipes of their own, on a Zen 5 as well: VPMADDUBSW and VPMADDWD share the two that multiply
 }
