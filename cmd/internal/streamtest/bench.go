@@ -81,11 +81,15 @@ func (r *result) readRate() string {
 // spread gives the median and, of several, the least and the greatest.
 func spread(v []float64) string {
 	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	if n == 1 {
+	if len(s) == 1 {
 		return fmt.Sprintf("%.2f", s[0])
 	}
-	return fmt.Sprintf("%.2f (%.2f … %.2f)", (s[(n-1)/2]+s[n/2])/2, s[0], s[n-1])
+	return fmt.Sprintf("%.2f (%.2f … %.2f)", median(v), s[0], s[len(s)-1])
+}
+
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
 // plainRate is the bytes a second that two plain readers get of a file of which nothing is in the page cache: large reads one behind the other.

@@ -33,7 +33,7 @@ func main() {
 	grants := flag.String("memory", "", "grants, such as 1GiB,2GiB (default: 1/8, 1/4 and 1/2 of the model)")
 	waits := flag.Bool("waits", false, "say how the time of each grant compares with that of computing and of reading, instead of testing")
 	peer := flag.String("peer", "", "measure beside this program, which runs llama.cpp (cmd/internal/peer/build), with the first of -memory; needs -cgroup")
-	pairs := flag.Int("pairs", 3, "with -peer: pairs of runs")
+	pairs := flag.Int("pairs", 3, "with -peer: pairs of runs; with -waits: rounds")
 	peerTokens := flag.Int("peer-n", 6, "with -peer: tokens that llama.cpp decodes in a run")
 	flag.Parse()
 	i := slices.IndexFunc(shapes, func(s shape) bool { return s.name == *name })
@@ -47,7 +47,7 @@ func main() {
 	}
 	run := t.all
 	if *waits {
-		run = t.waits
+		run = func() error { return t.waits(*pairs) }
 	}
 	if *peer != "" {
 		run = func() error {
