@@ -226,23 +226,44 @@ func TestVerifyAgainstAnotherModelFails(t *testing.T) {
 	require.ErrorContains(t, err, "SHA-256")
 }
 
-func TestVerifyRefusesAProgramThatTheSourceDoesNotLeadTo(t *testing.T) {
+// TestVerifyRefusesWhatTheSourceDoesNotLeadTo makes containers whose digests are all right, and that say something which the source does not.
+func TestVerifyRefusesWhatTheSourceDoesNotLeadTo(t *testing.T) {
 	src := write(t, small("llama").file())
-	b := &build{opt: Options{Source: src}}
-	require.NoError(t, b.inventory())
-	defer b.set.Close()
-	require.NoError(t, b.lower())
-	b.program.Ops[0].Params.(*format.RowsParams).Scale = 2
-	require.NoError(t, b.plan())
-	path := filepath.Join(t.TempDir(), "forged.jns")
-	out, err := createOutput(path, b.set)
-	require.NoError(t, err)
-	require.NoError(t, b.pack(context.Background(), out.f))
-	require.NoError(t, b.seal(context.Background(), out.f))
-	require.NoError(t, out.commit())
-	_, err = Verify(context.Background(), VerifyOptions{Container: path})
-	require.ErrorIs(t, err, ErrVerify)
-	require.ErrorContains(t, err, "section program is not what the source leads to")
+	for _, c := range []struct {
+		forge func(d *format.Draft)
+		says  string
+	}{
+		{func(d *format.Draft) { d.Program.Ops[0].Params.(*format.RowsParams).Scale = 2 }, "section program is not what the source leads to"},
+		{func(d *format.Draft) { d.Template = []byte("{{ messages }}") }, "section template is not what the source leads to"},
+		{func(d *format.Draft) { d.Model.Name = "a better one" }, `the model is said to be "a better one"`},
+		{func(d *format.Draft) { d.Model.Context *= 2 }, "context 1024"},
+		{func(d *format.Draft) { d.Model.Params++ }, "parameters"},
+		{func(d *format.Draft) {
+			d.Model.Facts = append([]format.Fact{}, d.Model.Facts...)
+			d.Model.Facts[0].Value = "public domain"
+		}, "facts"},
+		{func(d *format.Draft) { d.Model.Facts = d.Model.Facts[1:] }, "facts"},
+		{func(d *format.Draft) { d.TunedFor = "something-else" }, "tuned for"},
+	} {
+		b := &build{opt: Options{Source: src}}
+		require.NoError(t, b.inventory())
+		require.NoError(t, b.lower())
+		require.NoError(t, b.plan())
+		c.forge(b.laid.Draft)
+		var err error
+		b.laid, err = format.Lay(b.laid.Draft)
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "forged.jns")
+		out, err := createOutput(path, b.set)
+		require.NoError(t, err)
+		require.NoError(t, b.pack(context.Background(), out.f))
+		require.NoError(t, b.seal(context.Background(), out.f))
+		require.NoError(t, out.commit())
+		require.NoError(t, b.set.Close())
+		_, err = Verify(context.Background(), VerifyOptions{Container: path})
+		require.ErrorIs(t, err, ErrVerify, c.says)
+		require.ErrorContains(t, err, c.says)
+	}
 }
 
 func TestRestoreOfADamagedContainerLeavesNothing(t *testing.T) {

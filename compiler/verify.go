@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -221,12 +223,30 @@ func (v *verifier) compare(l *format.Laid) error {
 			return fmt.Errorf("slot %d is not as the source leads to", i)
 		}
 	}
+	if have, want := v.c.TOC.Model, d.Model; have.Name != want.Name || have.Vocab != want.Vocab || have.Context != want.Context || have.Params != want.Params {
+		return fmt.Errorf("the model is said to be %q with %d tokens, context %d and %d parameters; the source leads to %q, %d, %d and %d", have.Name, have.Vocab, have.Context, have.Params,
+			want.Name, want.Vocab, want.Context, want.Params)
+	}
+	if !slices.Equal(v.c.TOC.Model.Facts, d.Model.Facts) {
+		return fmt.Errorf("the model's facts are not what the source leads to: %q, not %q", factsText(v.c.TOC.Model.Facts), factsText(d.Model.Facts))
+	}
+	if v.c.Header.TunedFor != d.TunedFor {
+		return fmt.Errorf("the container is said to be tuned for %q; target %s is tuned for %q", v.c.Header.TunedFor, d.Target, d.TunedFor)
+	}
 	for i, s := range d.Source {
 		if s.HeaderSHA256 != v.c.TOC.Source[i].HeaderSHA256 {
 			return fmt.Errorf("the header of source file %d is not the one that was compiled", i)
 		}
 	}
 	return nil
+}
+
+func factsText(fs []format.Fact) string {
+	var parts []string
+	for _, f := range fs {
+		parts = append(parts, f.Key+"="+f.Value)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // profile compares the order of experts with what a profile at hand leads to.
