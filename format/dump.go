@@ -88,7 +88,7 @@ func (d *dumper) toc() {
 	d.line("\n== table of contents, %d bytes at %d", d.c.Header.TOCLength, d.c.Header.TOCOffset)
 	d.line("model     %q, %d tokens, trained context %d, %d parameters", t.Model.Name, t.Model.Vocab, t.Model.Context, t.Model.Params)
 	for _, f := range t.Model.Facts {
-		d.line("  %s = %q", f.Key, f.Value)
+		d.line("  %s = %q", strings.Map(printable, f.Key), f.Value)
 	}
 	d.line("compiler  %q revision %d, options %q", t.Compiler.Name, t.Compiler.Revision, t.Compiler.Options)
 	for i, s := range t.Source {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -73,4 +74,28 @@ func TestDiffNamesWhatDiffers(t *testing.T) {
 		levels[x.Level] = true
 	}
 	require.True(t, levels["section"] && levels["tensor"] && levels["program"] && levels["slot"])
+}
+
+// TestDumpsDoNotCommandTheTerminal: whatever text of a container a dump shows, its control characters are replaced (JNS-5).
+func TestDumpsDoNotCommandTheTerminal(t *testing.T) {
+	const evil = "a\x1b]0;x\x07\u009b2J\nb"
+	d := formattest.Draft(false)
+	d.Model.Name, d.Compiler.Name, d.Compiler.Options = evil, evil, evil
+	d.Model.Facts = []format.Fact{{Key: evil, Value: evil}}
+	d.Template = []byte(evil)
+	d.Tensors[0].Name, d.Tensors[7].Name = evil, evil+"2"
+	d.Program.Buffers[0].Name = evil
+	m, _, err := formattest.Build(d)
+	require.NoError(t, err)
+	plain, _ := formattest.Tiny(false)
+	var b bytes.Buffer
+	require.NoError(t, format.Dump(&b, open(t, m), format.DumpOptions{}))
+	for _, x := range format.Diff(open(t, plain), open(t, m)) {
+		b.WriteString(x.String() + "\n")
+	}
+	for _, r := range b.String() {
+		if r != '\n' && r != '\t' {
+			require.False(t, unicode.IsControl(r), "%q", b.String())
+		}
+	}
 }

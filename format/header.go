@@ -133,6 +133,9 @@ func DecodeHeader(b []byte) (*Header, error) {
 	if n := binary.LittleEndian.Uint32(b[hHeaderSize:]); n != HeaderSize {
 		return nil, fault("header", hHeaderSize, ErrCorrupt, "header size %d, must be %d", n, HeaderSize)
 	}
+	if h.Length > MaxFile {
+		return nil, fault("header", hLength, ErrCorrupt, "a file of %d bytes, at most %d are allowed", h.Length, uint64(MaxFile))
+	}
 	if h.TOCOffset != HeaderSize || h.TOCLength == 0 || h.TOCLength > MaxTOC || h.TOCLength > h.Length-min(h.Length, HeaderSize) {
 		return nil, fault("header", hTOCOffset, ErrCorrupt, "table of contents at %d, %d bytes, in a file of %d", h.TOCOffset, h.TOCLength, h.Length)
 	}

@@ -26,7 +26,7 @@ type scan struct {
 	slotDigest  [][32]byte
 	chunkDigest [][32]byte
 	chunkDone   []bool // each written by one job, or by none
-	// found receives the offset of a byte of padding that is not zero, the lowest of each job.
+	// padding has the offsets of bytes of padding that are not zero: the lowest of each job, in the order of the file.
 	padding []uint64
 
 	progress func(bytes uint64)

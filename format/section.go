@@ -127,5 +127,9 @@ func checkSections(ss []Section, tocEnd, fileLength uint64) error {
 	if end != fileLength {
 		return fault("toc", HeaderSize, ErrCorrupt, "sections end at %d, the file at %d", end, fileLength)
 	}
+	// Before anybody reads the list: its length is bounded by nothing but the file's.
+	if chunks := ss[len(ss)-1]; chunks.Length != 32*chunkCount(chunks.Offset) {
+		return fault("chunks", int64(chunks.Offset), ErrCorrupt, "a list of %d bytes for %d chunks", chunks.Length, chunkCount(chunks.Offset))
+	}
 	return nil
 }

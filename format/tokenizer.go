@@ -384,7 +384,7 @@ func (t *Tokenizer) Merge(left, right int32) (rank uint32, result int32, ok bool
 	return 0, -1, false
 }
 
-// token reads a table of token ids, -1 where it holds none or nonsense.
+// id reads an element of a table of ids, -1 where it holds none or nonsense.
 func (t *Tokenizer) id(tab tokTable, i, limit int) int32 {
 	v, ok := u32(t.tab[tab], i)
 	if !ok || uint64(v) >= uint64(limit) {

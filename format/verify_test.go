@@ -3,7 +3,9 @@ package format_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -166,5 +168,53 @@ func TestReadErrorsAreNotTakenForCorruption(t *testing.T) {
 		_, err := format.Verify(context.Background(), failing{m, int64(from)}, int64(len(m)), format.VerifyOptions{})
 		require.ErrorContains(t, err, "disk failed")
 		require.NotErrorIs(t, err, format.ErrCorrupt)
+	}
+}
+
+// hollow is a file that goes on in zeros behind what is at hand.
+type hollow struct {
+	head []byte
+	size int64
+}
+
+func (h hollow) ReadAt(p []byte, off int64) (int, error) {
+	clear(p)
+	if off < int64(len(h.head)) {
+		copy(p, h.head[off:])
+	}
+	if left := h.size - off; left < int64(len(p)) {
+		return int(max(left, 0)), io.EOF
+	}
+	return len(p), nil
+}
+
+// TestTheListOfChunksIsAsLongAsTheFileNeeds: a hollow file, which costs nobody anything, must not make a reader hold a list of its length in memory.
+func TestTheListOfChunksIsAsLongAsTheFileNeeds(t *testing.T) {
+	m, _ := formattest.Tiny(false)
+	h, err := format.DecodeHeader(m)
+	require.NoError(t, err)
+	toc, err := format.DecodeTOC(m[h.TOCOffset : h.TOCOffset+h.TOCLength])
+	require.NoError(t, err)
+	chunks := &toc.Sections[len(toc.Sections)-1]
+	for _, length := range []uint64{chunks.Length + 32, chunks.Length - 1, 1 << 45, 1 << 46} {
+		chunks.Length = length
+		b, err := format.EncodeTOC(toc)
+		require.NoError(t, err)
+		h.TOCLength, h.TOCDigest, h.Length = uint64(len(b)), sha256.Sum256(b), chunks.End()
+		head, err := format.EncodeHeader(h)
+		require.NoError(t, err)
+		whole := bytes.Clone(m)
+		copy(whole, head)
+		copy(whole[h.TOCOffset:], b)
+		f := hollow{whole, int64(h.Length)}
+		_, err = format.Verify(context.Background(), f, f.size, format.VerifyOptions{Workers: 1})
+		require.ErrorIs(t, err, format.ErrCorrupt)
+		_, err = format.Open(f, f.size)
+		require.ErrorIs(t, err, format.ErrCorrupt)
+		if h.Length <= format.MaxFile {
+			require.ErrorContains(t, err, "chunks")
+		} else {
+			require.ErrorContains(t, err, "bytes, at most")
+		}
 	}
 }
