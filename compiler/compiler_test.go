@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -264,6 +265,41 @@ func TestVerifyRefusesWhatTheSourceDoesNotLeadTo(t *testing.T) {
 		require.ErrorIs(t, err, ErrVerify, c.says)
 		require.ErrorContains(t, err, c.says)
 	}
+}
+
+// TestRowsThatFillUpATileAreZero makes a container whose digests are all right, with bytes in the rows behind a matrix's last.
+func TestRowsThatFillUpATileAreZero(t *testing.T) {
+	m := small("llama") // 37 rows of token_embd.weight in tiles of 16
+	b := &build{opt: Options{Source: write(t, m.file())}}
+	require.NoError(t, b.inventory())
+	defer b.set.Close()
+	require.NoError(t, b.lower())
+	require.NoError(t, b.plan())
+	path := filepath.Join(t.TempDir(), "padded.jns")
+	out, err := createOutput(path, b.set)
+	require.NoError(t, err)
+	require.NoError(t, b.pack(context.Background(), out.f))
+	d := b.laid.Draft
+	i := slices.IndexFunc(d.Tensors, func(x format.Tensor) bool { return x.Name == "token_embd.weight" })
+	x, l := &d.Tensors[i], b.tiles.Layouts[i]
+	require.Equal(t, []uint64{37, 16, 1}, []uint64{x.Rows, uint64(x.TileRows), uint64(x.Slots)})
+	last := int64(d.Slots[x.FirstSlot].Offset + x.SlotOffset + 2*x.TileRowBytes)
+	packed := make([]byte, x.TileRowBytes)
+	_, err = out.f.ReadAt(packed, last)
+	require.NoError(t, err)
+	rows := make([]byte, 16*l.Codec.RowBytes(int(x.Cols)))
+	l.Unpack(rows, packed, int(x.Cols))
+	rows[len(rows)-1] = 1
+	l.Pack(packed, rows, int(x.Cols))
+	_, err = out.f.WriteAt(packed, last)
+	require.NoError(t, err)
+	require.NoError(t, b.seal(context.Background(), out.f))
+	require.NoError(t, out.commit())
+	_, err = Verify(context.Background(), VerifyOptions{Container: path})
+	require.ErrorIs(t, err, ErrVerify)
+	require.ErrorContains(t, err, fmt.Sprintf("the rows that fill up the tile at offset %d of the file are not zero", last))
+	_, err = Restore(context.Background(), RestoreOptions{Container: path, Output: t.TempDir()})
+	require.ErrorIs(t, err, format.ErrCorrupt)
 }
 
 func TestRestoreOfADamagedContainerLeavesNothing(t *testing.T) {

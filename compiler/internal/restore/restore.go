@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -262,6 +263,10 @@ func (r *reader) part(p uint32) error {
 		at += uint64(len(r.src))
 		for k := range tiles {
 			l.Unpack(r.dst[k*tileRows*rowBytes:(k+1)*tileRows*rowBytes], r.src[k*t.TileRowBytes:(k+1)*t.TileRowBytes], int(t.Cols))
+		}
+		// Rows that fill up the last tile are zero (JNS-33): nothing of a container stands where nobody looks.
+		if slices.ContainsFunc(r.dst[n*rowBytes:], func(b byte) bool { return b != 0 }) {
+			return fmt.Errorf("%w: the rows that fill up the tile at offset %d of the file are not zero", format.ErrCorrupt, at-t.TileRowBytes)
 		}
 		if err := r.give(r.dst[:n*rowBytes]); err != nil {
 			return err
