@@ -146,11 +146,6 @@ func (b *answerBase) detail(res *engine.Answered) {
 	b.w.detail = strings.Join([]string{strconv.Itoa(len(b.prompt)), "prompt,", strconv.Itoa(b.cached), "cached,", strconv.Itoa(len(res.Tokens)), "generated,", res.Finish}, " ")
 }
 
-// deadline gives the client time to take the next piece.
-func (b *answerBase) deadline() {
-	_ = http.NewResponseController(b.w).SetWriteDeadline(time.Now().Add(b.s.o.Stall))
-}
-
 // choice is one with the fields that the endpoint and the way of answering call for. role: this is the first chunk of a chat.
 func (b *answerBase) choice(text string, lp any, ids []int32, finish string) choice {
 	c := choice{Logprobs: lp}
@@ -249,7 +244,6 @@ func (a *whole) finish(res *engine.Answered) error {
 	}
 	d := document{head: a.head, Choices: []choice{c}, Usage: a.usage(res), Receipt: a.receipt(res)}
 	a.detail(res)
-	a.deadline()
 	writeJSON(a.w, http.StatusOK, d)
 	return nil
 }
@@ -367,7 +361,6 @@ func (a *streamed) send(c choice) error {
 }
 
 func (a *streamed) sendDocument(d document) error {
-	a.deadline()
 	return event(a.w, d)
 }
 

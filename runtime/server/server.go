@@ -151,7 +151,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	go func() { failed <- srv.Serve(l) }()
 	select {
 	case err := <-failed:
-		return err
+		return errors.Join(err, srv.Close()) // else requests whose body is on its way would be waited for, and connections at rest stay
 	case <-ctx.Done():
 	}
 	s.o.Log.Info("shutting down", "grace", s.o.Grace)
@@ -214,13 +214,13 @@ func (s *Server) routes() http.Handler {
 // wrap is what all endpoints have around them: who may ask, panics, metrics, the log.
 func (s *Server) wrap(path string, h handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w := &recorder{ResponseWriter: rw, stall: s.o.Stall}
 		if !s.enter() {
-			writeError(rw, draining())
+			writeError(w, draining())
 			return
 		}
 		defer s.running.Done()
 		start := time.Now()
-		w := &recorder{ResponseWriter: rw}
 		if r.ContentLength != 0 { // also for a body that nobody will want: the connection waits for its end
 			_ = http.NewResponseController(w).SetReadDeadline(start.Add(s.o.Stall))
 		}
@@ -258,7 +258,6 @@ func (s *Server) wrap(path string, h handler) http.Handler {
 
 // fail sends an error, as a response or, in a stream, as its last event.
 func (s *Server) fail(w *recorder, a *apiError) int {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.Stall))
 	if w.status == 0 {
 		writeError(w, a)
 	} else if w.events {
@@ -299,9 +298,10 @@ func local(host string) bool {
 	return err == nil && strings.EqualFold(host, name)
 }
 
-// recorder remembers what was sent.
+// recorder remembers what was sent, and gives the client time to take it.
 type recorder struct {
 	http.ResponseWriter
+	stall  time.Duration // for each piece
 	status int
 	events bool   // a stream of events has begun
 	detail string // for the log
@@ -318,6 +318,8 @@ func (w *recorder) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
+	// For every response, not for streams alone: a client that asks much and reads nothing would hold its handler for ever.
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.stall))
 	return w.ResponseWriter.Write(b)
 }
 
