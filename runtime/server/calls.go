@@ -54,7 +54,8 @@ type callReader struct {
 	names []string // tools that may be called
 	begun bool     // something other than white space was given out
 	in    bool     // behind a marker
-	held  string   // not decided yet
+	held  []byte   // not decided yet
+	seen  int      // bytes of held that need not be looked at again: white space it begins with, or, behind a marker, what holds no beginning of the end
 	found int      // calls so far
 }
 
@@ -66,15 +67,18 @@ func (c *callReader) marker(piece string) bool {
 
 // write takes the next piece of the answer and gives what has been decided.
 func (c *callReader) write(piece string) (text string, calls []toolCall) {
-	c.held += piece
+	c.held = append(c.held, piece...)
 	for {
 		if c.in {
-			i := strings.Index(c.held, c.d.end)
+			i := bytes.Index(c.held[c.seen:], []byte(c.d.end))
 			if c.d.end == "" || i < 0 {
+				c.seen = max(0, len(c.held)-max(len(c.d.end)-1, 0))
 				return text, calls
 			}
-			body := c.held[:i]
-			c.held, c.in = c.held[i+len(c.d.end):], false
+			i += c.seen
+			body := string(c.held[:i])
+			c.take(i + len(c.d.end))
+			c.in = false
 			if got := c.parse(body); got != nil {
 				calls = append(calls, got...)
 			} else {
@@ -82,30 +86,55 @@ func (c *callReader) write(piece string) (text string, calls []toolCall) {
 			}
 			continue
 		}
-		if start := strings.TrimLeft(c.held, " \t\r\n"); !c.begun && (start == "" || start[0] == '{' || start[0] == '[' && !strings.HasPrefix(c.d.open, start[:min(len(start), len(c.d.open))])) {
-			return text, calls // perhaps a call without a marker: the end will tell
+		if !c.begun {
+			for c.seen < len(c.held) && strings.IndexByte(" \t\r\n", c.held[c.seen]) >= 0 {
+				c.seen++
+			}
+			if c.mayBeCall(c.held[c.seen:]) {
+				return text, calls // the end will tell
+			}
+			c.seen = 0
 		}
 		i := -1
 		if c.d.open != "" {
-			i = strings.Index(c.held, c.d.open)
+			i = bytes.Index(c.held, []byte(c.d.open))
 		}
 		if i < 0 {
 			n := len(c.held) - partial(c.held, c.d.open)
-			n = len(strings.TrimRight(c.held[:n], "\r\n")) // line ends before a call belong to it
-			text += c.held[:n]
-			c.held = c.held[n:]
+			n = len(bytes.TrimRight(c.held[:n], "\r\n")) // line ends before a call belong to it
+			text += string(c.held[:n])
+			c.take(n)
 			c.begun = c.begun || strings.TrimSpace(text) != ""
 			return text, calls
 		}
-		text += strings.TrimRight(c.held[:i], "\r\n")
-		c.held, c.in, c.begun = c.held[i+len(c.d.open):], true, true
+		text += string(bytes.TrimRight(c.held[:i], "\r\n"))
+		c.take(i + len(c.d.open))
+		c.in, c.begun = true, true
 	}
+}
+
+// mayBeCall says whether an answer that begins so, white space apart, may be a call without a marker.
+func (c *callReader) mayBeCall(start []byte) bool {
+	switch {
+	case len(start) == 0 || start[0] == '{':
+		return true
+	case start[0] != '[':
+		return false
+	}
+	n := min(len(start), len(c.d.open)) // the bracket may be the marker's
+	return n == 0 || c.d.open[:n] != string(start[:n])
+}
+
+// take drops the first n bytes that are held.
+func (c *callReader) take(n int) {
+	c.held, c.seen = append(c.held[:0], c.held[n:]...), 0
 }
 
 // end gives what is left when the answer ends.
 func (c *callReader) end() (text string, calls []toolCall) {
-	body, was := c.held, c.in
-	c.held, c.in = "", false
+	body, was := string(c.held), c.in
+	c.take(len(c.held))
+	c.in = false
 	if was || !c.begun {
 		if calls = c.parse(body); calls != nil {
 			return "", calls
@@ -121,9 +150,9 @@ func (c *callReader) end() (text string, calls []toolCall) {
 }
 
 // partial is the length of the longest end of s that the marker begins with.
-func partial(s, marker string) int {
+func partial(s []byte, marker string) int {
 	for n := min(len(s), len(marker)-1); n > 0; n-- {
-		if strings.HasSuffix(s, marker[:n]) {
+		if string(s[len(s)-n:]) == marker[:n] {
 			return n
 		}
 	}

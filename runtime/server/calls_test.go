@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -42,6 +43,8 @@ func TestCallsAreFoundInEveryDialect(t *testing.T) {
 		{"<|python_tag|>", `{"type": "function", "name": "add", "parameters": {"a": 1}}`, "", []string{`add {"a": 1}`}},
 		{"", `{"name": "add", "arguments": "{\"a\": 1}"}`, "", []string{`add {"a": 1}`}},
 		{"", "text", "text", nil},
+		{"", " [" + one + ", " + two + "]", "", []string{`add {"a": 1}`, `now {}`}},
+		{"", "[1] is a footnote", "[1] is a footnote", nil},
 	} {
 		for size := 1; size <= len(c.answer); size++ {
 			r := &callReader{d: by(c.open), names: []string{"add", "now"}}
@@ -61,6 +64,27 @@ func TestCallsAreFoundInEveryDialect(t *testing.T) {
 			require.Equal(t, c.calls, calls, "%s in pieces of %d", c.answer, size)
 			require.Equal(t, len(c.calls), r.found)
 		}
+	}
+}
+
+// TestALongCallIsReadOnce: what a piece costs does not grow with what came before it.
+func TestALongCallIsReadOnce(t *testing.T) {
+	for open, end := range map[string]string{"<tool_call>": "</tool_call>", "": ""} { // small models forget the markers
+		r := &callReader{d: dialects[1], names: []string{"f"}}
+		r.write(open + `{"name": "f", "arguments": {"a": "`)
+		const n = 1 << 16
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range n {
+			if text, calls := r.write("abcd"); text != "" || calls != nil {
+				t.Fatal(text, calls)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64*4*n))
+		_, calls := r.write(`"}}` + end)
+		_, rest := r.end()
+		require.Len(t, append(calls, rest...), 1)
 	}
 }
 
