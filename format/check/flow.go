@@ -1,6 +1,10 @@
 package check
 
-import "jns/format"
+import (
+	"slices"
+
+	"jns/format"
+)
 
 // span is where a buffer lies, per instance.
 type span struct {
@@ -13,7 +17,8 @@ func (a span) meets(b span) bool { return a.region == b.region && a.from < b.to 
 // flow says what the buffers hold between two operations.
 type flow struct {
 	span []span
-	// live are the buffers that hold what was written through them, for all rows or for the selected ones; no two of them overlap.
+	// live are the buffers that hold what was written through them, for all rows or for the selected ones. No two of them overlap, and they are in the order of their places: a program may write
+	// each of thousands of buffers a thousand times.
 	live     []uint32
 	holds    []bool
 	narrowed []bool // written after rows were selected: holds selected rows only
@@ -36,22 +41,25 @@ func (f *flow) read(b uint32, selected bool) error {
 
 // write makes a buffer hold new contents; every buffer that shares bytes with it loses its own.
 func (f *flow) write(b uint32, selected bool) {
-	f.spoil(b)
-	f.live = append(f.live, b)
+	f.live = slices.Insert(f.live, f.spoil(b), b)
 	f.holds[b], f.narrowed[b] = true, selected
 }
 
-// spoil makes every buffer that shares bytes with b, and b, hold nothing.
-func (f *flow) spoil(b uint32) {
-	kept := f.live[:0]
-	for _, c := range f.live {
-		if f.span[c].meets(f.span[b]) {
-			f.holds[c] = false
-			continue
+// spoil makes every buffer that shares bytes with b, and b, hold nothing, and gives the place of b among those that are live.
+func (f *flow) spoil(b uint32) int {
+	s := f.span[b]
+	from, _ := slices.BinarySearchFunc(f.live, s, func(c uint32, s span) int {
+		if x := f.span[c]; x.region < s.region || x.region == s.region && x.to <= s.from {
+			return -1
 		}
-		kept = append(kept, c)
+		return 1
+	})
+	to := from
+	for ; to < len(f.live) && f.span[f.live[to]].meets(s); to++ {
+		f.holds[f.live[to]] = false
 	}
-	f.live = kept
+	f.live = slices.Delete(f.live, from, to)
+	return from
 }
 
 // operands collects the buffers of one operation by role. In a write, with gives the buffers that may be the same as the one written, since each
