@@ -111,6 +111,7 @@ type worker struct {
 	piece   int                // the piece of it,
 	from    int                // the byte of that and
 	room    int                // the bytes that may still be asked for
+	cuts    []int              // of the step under way: where the workers' runs of pieces begin, see homes.go
 	scratch []float32          // outputs of a chunk before the epilogue
 	run     kernels.StateRun   // of a recurrent layer
 	args    kernels.MatMulArgs // of the call under way: kernels are called through variables, so that a block on the stack would go to the heap
@@ -186,6 +187,9 @@ func New(c Config) (*Model, error) {
 	m.next = make([]sched.Counter, len(m.steps))
 	m.entry, m.between, m.waiting = m.region, m.meeting, m.fetch
 	m.deal = sched.NewDeal(len(m.work))
+	for i := range m.work {
+		m.work[i].cuts = make([]int, m.hands+1)
+	}
 	m.nextRuns()
 	for i := range m.work {
 		m.work[i].uses = make([]Use, len(m.names)+8)

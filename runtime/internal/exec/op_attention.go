@@ -65,13 +65,9 @@ func (m *Model) bindAppend(p *format.KVAppendParams) error {
 	k, v := m.buf(p.K), m.buf(p.V)
 	state := int(p.State)
 	shape := m.store.Shape(state)
-	m.step(false, func(_ *worker, next *sched.Counter) {
+	m.step(false, func(w *worker, next *sched.Counter) {
 		blocks := (m.n + appendRows - 1) / appendRows
-		for {
-			i := next.Next()
-			if i >= blocks*shape.KVHeads {
-				return
-			}
+		m.each(w, next, m.n, blocks*shape.KVHeads, func(i int) {
 			h, r0 := i%shape.KVHeads, i/shape.KVHeads*appendRows
 			for r := r0; r < min(r0+appendRows, m.n); r++ {
 				row := &m.batch[r]
@@ -84,7 +80,7 @@ func (m *Model) bindAppend(p *format.KVAppendParams) error {
 				m.vec.StoreK(page.Key(shape, h), k.f32(r)[h*shape.KeyDim:(h+1)*shape.KeyDim], row.Pos%kv.Chunk)
 				m.vec.StoreV(page.Value(shape, h), v.f32(r)[h*shape.ValDim:(h+1)*shape.ValDim], row.Pos%kv.Chunk)
 			}
-		}
+		})
 	})
 	return nil
 }
@@ -196,13 +192,26 @@ func (a *attention) runBlocks(w *worker, next *sched.Counter) {
 	}
 	runs := (a.group + heads - 1) / heads
 	blocks := (m.n + rows - 1) / rows
+	each := a.shape.KVHeads * runs // pieces of a block
+	homed := m.homed(m.n)
+	me := m.hands - 1 - w.id // the pieces lie in falling order of the rows, and the workers' runs of them with them
+	if homed {
+		a.shares(w.cuts, rows, blocks, each)
+		m.deal.Begin(me)
+	}
 	for {
-		i, ok := m.pool.Take(w.id, next, blocks*a.shape.KVHeads*runs)
+		var i int
+		var ok bool
+		if homed {
+			i, ok = m.deal.Take(me, w.cuts)
+		} else {
+			i, ok = m.pool.Take(w.id, next, blocks*each)
+		}
 		if !ok {
 			return
 		}
 		// The longest rows first: the last pieces are then the short ones.
-		block := blocks - 1 - i/(a.shape.KVHeads*runs)
+		block := blocks - 1 - i/each
 		kvHead := i / runs % a.shape.KVHeads
 		h0 := kvHead*a.group + i%runs*heads
 		h1 := min(h0+heads, (kvHead+1)*a.group)
@@ -218,6 +227,30 @@ func (a *attention) runBlocks(w *worker, next *sched.Counter) {
 			a.finish(w, r, e, h0, h1)
 			r = e
 		}
+	}
+}
+
+// shares parts the pieces of blocks of so many rows, the last block first, by the positions that they see: cuts[i] is where the i-th run begins.
+func (a *attention) shares(cuts []int, rows, blocks, each int) {
+	const beside = 2 // pages that the rest of a block takes as long as
+	cost := func(block int) int {
+		r0 := block * rows
+		lo, _ := a.sees(&a.m.batch[r0])
+		_, hi := a.sees(&a.m.batch[min(r0+rows, a.m.n)-1])
+		return max(hi-lo, 0) + beside*kv.Chunk
+	}
+	total := 0
+	for b := range blocks {
+		total += cost(b)
+	}
+	n, done := len(cuts)-1, 0
+	cuts[0], cuts[n] = 0, blocks*each
+	for b, i := blocks-1, 1; i < n; b-- {
+		c := cost(b)
+		for ; i < n && (done+c)*n >= total*i; i++ {
+			cuts[i] = (blocks-1-b)*each + (total*i-done*n)*each/(c*n)
+		}
+		done += c
 	}
 }
 

@@ -150,6 +150,10 @@ func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), 
 	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		rows := m.count(selected)
+		if m.homed(rows) {
+			m.groupedPieces(w, n, rows, run)
+			return
+		}
 		block := batchBlock(rows, pieceBatch)
 		blocks := (rows + block - 1) / block
 		for {

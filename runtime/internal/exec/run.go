@@ -285,13 +285,8 @@ func (m *Model) step(selected bool, run func(w *worker, next *sched.Counter)) {
 // eachRow is the step that does one thing per row.
 func (m *Model) eachRow(selected bool, f func(w *worker, row int)) {
 	m.step(selected, func(w *worker, next *sched.Counter) {
-		for n := m.count(selected); ; {
-			r := next.Next()
-			if r >= n {
-				return
-			}
-			f(w, r)
-		}
+		n := m.count(selected)
+		m.each(w, next, n, n, func(r int) { f(w, r) })
 	})
 	m.steps[len(m.steps)-1].row = f
 }
@@ -310,14 +305,10 @@ func (m *Model) eachSpan(selected bool, length int, f func(w *worker, row, from,
 		}
 		size := ((length+spans-1)/spans + 63) &^ 63
 		spans = (length + size - 1) / size
-		for {
-			i := next.Next()
-			if i >= n*spans {
-				return
-			}
+		m.each(w, next, n, n*spans, func(i int) {
 			from := i % spans * size
 			f(w, i/spans, from, min(from+size, length))
-		}
+		})
 	})
 	if length <= spanAlone {
 		m.steps[len(m.steps)-1].row = func(w *worker, row int) { f(w, row, 0, length) }
