@@ -125,9 +125,12 @@ func badChunks(ctx context.Context, f io.ReaderAt, r *rule, progress func(done, 
 					errs[w] = err
 					return
 				}
-				_, good := r.check(i, buf[:n])
+				good := n == int(hi-lo) // the file may end before
+				if good {
+					_, good = r.check(i, buf[:n])
+				}
 				mu.Lock()
-				if !good || n < int(hi-lo) {
+				if !good {
 					bad = append(bad, i)
 				}
 				total += hi - lo
@@ -152,7 +155,8 @@ func describe(bad []int, r *rule) string {
 }
 
 // Repair mends a damaged file where it lies: the chunks that are wrong are fetched again, and nothing else. The file's own list of chunks tells which they are if Spec does
-// not; if that list is damaged too, it comes from a source and must fit what the header says.
+// not; if that list is damaged too, it comes from a source and must fit what the header says. Only chunks that were proved are written, and what follows the end is cut off last, so that a file
+// is never worse than before.
 func Repair(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 	opt.fill()
 	p, err := openInPlace(spec.Path)
@@ -169,6 +173,7 @@ func Repair(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 	defer cancel()
 	g.wake = sync.NewCond(&g.mu)
 	defer context.AfterFunc(ctx, func() { g.mu.Lock(); g.wake.Broadcast(); g.mu.Unlock() })()
+	defer g.closeSources()
 	size := st.Size()
 	if spec.Chunks != nil {
 		size = spec.Size
@@ -178,16 +183,12 @@ func Repair(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if st.Size() != g.rule.size {
-		if err := p.f.Truncate(g.rule.size); err != nil {
-			return nil, err
-		}
-	}
 	bad, err := badChunks(ctx, p.f, g.rule, func(int64, int64) {})
 	if err != nil {
 		return nil, err
 	}
 	n := g.rule.chunks()
+	long := st.Size() - g.rule.size
 	g.state, g.left, g.doneSize = bytes.Repeat([]byte{done}, n), len(bad), g.rule.size
 	g.tries, g.badFrom = map[int]int{}, map[int]*src{}
 	for _, i := range bad {
@@ -195,22 +196,26 @@ func Repair(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 		g.state[i] = pending
 		g.doneSize -= hi - lo
 	}
-	g.res.Size, g.res.Proof, g.res.Already, g.res.Bad = g.rule.size, g.rule.proof, len(bad) == 0, 0
-	if len(bad) == 0 {
-		return g.res, g.finish(ctx, nil)
+	g.res.Size, g.res.Proof, g.res.Already = g.rule.size, g.rule.proof, len(bad) == 0 && long <= 0
+	if len(bad) > 0 {
+		if g.sources == nil {
+			if err := g.openSources(ctx); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", spec.Path, describe(bad, g.rule), err)
+			}
+		}
+		g.opt.Progress(g.doneSize, g.rule.size)
+		if err := g.fetch(ctx); err != nil {
+			return nil, err
+		}
+		g.res.Bad = len(bad)
 	}
-	if g.sources == nil {
-		if err := g.openSources(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", spec.Path, describe(bad, g.rule), err)
+	if long > 0 {
+		g.note("%s: cutting off %d bytes that follow its end", spec.Path, long)
+		if err := p.f.Truncate(g.rule.size); err != nil {
+			return nil, err
 		}
 	}
-	defer g.closeSources()
-	g.opt.Progress(g.doneSize, g.rule.size)
-	if err := g.fetch(ctx); err != nil {
-		return nil, err
-	}
-	g.res.Bad = len(bad)
-	return g.res, g.finish(ctx, bad)
+	return g.res, g.finish(ctx)
 }
 
 // remoteRule learns the rule from a source, because the file at hand cannot tell it.
@@ -227,8 +232,8 @@ func (g *get) remoteRule(ctx context.Context, why error) error {
 }
 
 // finish makes the mended file durable, and proves what the chunks alone do not.
-func (g *get) finish(ctx context.Context, bad []int) error {
-	if len(bad) > 0 {
+func (g *get) finish(ctx context.Context) error {
+	if !g.res.Already {
 		if err := g.part.f.Sync(); err != nil {
 			return err
 		}
