@@ -2,14 +2,12 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"sync"
 
 	"jns/runtime/internal/grammar"
 )
 
-// ErrShape: a JSON schema that is none, or that asks for what cannot be promised.
+// ErrShape: a JSON schema that is none, or that asks for what cannot be promised; also what an Answering ends with where that shows only on the way.
 var ErrShape = grammar.ErrSchema
 
 // Shape is what an answer must look like.
@@ -21,9 +19,6 @@ func JSONObject() *Shape { return &Shape{grammar.Object()} }
 // JSONSchema is the shape that a JSON schema says; package grammar lists the keywords that can be promised. Errors wrap ErrShape.
 func JSONSchema(schema json.RawMessage) (*Shape, error) {
 	s, err := grammar.Compile(schema)
-	if errors.Is(err, grammar.ErrTooLarge) {
-		err = fmt.Errorf("%w: %w", ErrShape, err)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +60,6 @@ type Tool = grammar.Tool
 // ToolCall is the shape of one call of one of the tools: {"name": …, "arguments": …}, with the arguments under key. Errors wrap ErrShape.
 func ToolCall(tools []Tool, key string) (*Shape, error) {
 	s, err := grammar.Call(tools, key)
-	if errors.Is(err, grammar.ErrTooLarge) {
-		err = fmt.Errorf("%w: %w", ErrShape, err)
-	}
 	if err != nil {
 		return nil, err
 	}

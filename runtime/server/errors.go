@@ -102,6 +102,10 @@ func classify(ctx context.Context, err error) *apiError {
 		e := coded("no_chat_template")
 		e.message = "the model has no chat template; use /v1/completions"
 		return e
+	case errors.Is(err, engine.ErrShape):
+		e := coded("unsupported")
+		e.param = "response_format"
+		return e
 	case errors.Is(err, engine.ErrContextFull), errors.Is(err, engine.ErrTextTooLong):
 		return coded("context_length_exceeded")
 	case errors.Is(err, engine.ErrMemory): // other answers' keys and values will go

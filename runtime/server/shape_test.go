@@ -51,3 +51,14 @@ func TestAnswersAreOfTheirShape(t *testing.T) {
 	r := s.ask("/v1/completions", `{"prompt":"Once","max_tokens":100,"temperature":2,"seed":3,"response_format":{"type":"json_object"}}`)
 	require.True(t, strings.HasPrefix(r.Choices[0].Text, "{"), r.Choices[0].Text)
 }
+
+// TestAShapeThatProvesTooLargeOnTheWayIsTheRequestsFault, which OpenAI's clients do not send again, as they do after a 500.
+func TestAShapeThatProvesTooLargeOnTheWayIsTheRequestsFault(t *testing.T) {
+	s := start(t, "", Options{})
+	schema := `{"oneOf":[` + strings.Repeat(`{"type":"string","minLength":100,"maxLength":900},`, 60) + `{"type":"string","minLength":900}]}`
+	body := fmt.Sprintf(`{"messages":[{"role":"user","content":"x"}],"max_tokens":2000,"temperature":0,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":%s}}}`, schema)
+	a := s.refuse("/v1/chat/completions", body, 400)
+	require.Equal(t, "unsupported", *a.Error.Code)
+	require.Equal(t, "response_format", *a.Error.Param)
+	s.ask("/v1/completions", `{"prompt":"x","max_tokens":1}`)
+}

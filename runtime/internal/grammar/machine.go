@@ -34,6 +34,7 @@ type machine struct {
 	byKey  map[string]int32
 	seen   map[thread]bool
 	todo   []thread
+	work   int // instructions looked at so far
 	err    error
 }
 
@@ -54,7 +55,8 @@ func (m *machine) state(from []thread) int32 {
 		if m.seen[t] {
 			continue
 		}
-		if m.seen[t] = true; len(m.seen) > mostThreads {
+		m.work++
+		if m.seen[t] = true; len(m.seen) > mostThreads || m.work > mostWork {
 			m.err = ErrTooLarge
 			return dead
 		}

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 )
 
-// Errors of a text under way.
+// Errors of a text under way. That there is no token for what must follow is the schema's fault, or the vocabulary's: an ErrSchema.
 var (
-	ErrNoToken = errors.New("no token of the vocabulary can follow")
+	ErrNoToken = fmt.Errorf("%w: no token of the vocabulary can follow", ErrSchema)
 	ErrRefused = errors.New("a token that cannot follow")
 )
 

@@ -1,9 +1,9 @@
 package grammar
 
-import "errors"
+import "fmt"
 
-// ErrTooLarge: a schema, or a text under it, that needs more than the bounds of this package.
-var ErrTooLarge = errors.New("the schema is too large")
+// ErrTooLarge: a schema, or a text under it, that needs more than the bounds of this package. It is an ErrSchema.
+var ErrTooLarge = fmt.Errorf("%w: it is too large", ErrSchema)
 
 // Bounds. Real schemas stay far below them.
 const (
@@ -11,6 +11,7 @@ const (
 	mostDepth   = 128     // calls in calls: what nests deeper is not generated
 	mostThreads = 1 << 12 // ways to go on at once
 	mostStates  = 1 << 14
+	mostWork    = 1 << 22 // instructions looked at to make the states of one text, about half a second: the engine waits meanwhile
 )
 
 // bits is a set of bytes.

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// ErrSchema: the schema is none, or asks for what cannot be promised.
+// ErrSchema: the schema is none, or asks for what cannot be promised. Every error about a schema wraps it.
 var ErrSchema = errors.New("schema")
 
 // mostCount bounds the lengths that a schema can ask for.
@@ -38,7 +40,7 @@ func Object() *Schema {
 }
 
 // Compile compiles a JSON schema of draft 2020-12, as far as it uses type, properties, required, additionalProperties, items, minItems, maxItems, minLength, maxLength,
-// enum, const, anyOf, oneOf, allOf of one, $ref within the document, and annotations. Any other keyword is an error, and not ignored. Errors wrap ErrSchema or ErrTooLarge.
+// enum, const, anyOf, oneOf, allOf of one, $ref within the document, and annotations. Any other keyword is an error, and not ignored. Errors wrap ErrSchema.
 func Compile(schema json.RawMessage) (*Schema, error) {
 	root, err := parse(schema)
 	if err != nil {
@@ -71,6 +73,7 @@ type compiler struct {
 	json jsonRules
 	root any
 	refs map[string]int // rules of what $ref names
+	deep int            // what is compiled was named by so many $ref, one within the other
 }
 
 func refuse(at, format string, args ...any) error {
@@ -89,6 +92,9 @@ var keywords = map[string][]string{
 }
 
 func (c *compiler) schema(s any, at string) (part, error) {
+	if c.b.err != nil { // it is too large already
+		return nil, c.b.err
+	}
 	if s == true {
 		return call(c.json.value), nil
 	}
@@ -178,22 +184,12 @@ func (c *compiler) ref(v any, at string) (part, error) {
 	if rule, ok := c.refs[name]; ok {
 		return call(rule), nil
 	}
-	target := c.root
-	if !strings.HasPrefix(name, "#") {
-		return nil, refuse(at, "$ref %q leads out of the document", name)
+	target, err := c.named(name, at)
+	if err != nil {
+		return nil, err
 	}
-	for word := range strings.SplitSeq(strings.TrimPrefix(strings.TrimPrefix(name, "#"), "/"), "/") {
-		if word == "" {
-			continue
-		}
-		o, _ := target.(*members)
-		ok := false
-		if o != nil {
-			target, ok = o.get(strings.NewReplacer("~1", "/", "~0", "~").Replace(word))
-		}
-		if !ok {
-			return nil, refuse(at, "$ref %q names nothing", name)
-		}
+	if c.deep++; c.deep > mostRefs {
+		return nil, refuse(at, "$ref leads to $ref more than %d times", mostRefs)
 	}
 	rule := c.b.rule()
 	c.refs[name] = rule
@@ -201,8 +197,41 @@ func (c *compiler) ref(v any, at string) (part, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.deep--
 	c.b.write(rule, p)
 	return call(rule), nil
+}
+
+// named follows a JSON pointer (RFC 6901), written as the fragment of a URI.
+func (c *compiler) named(name, at string) (any, error) {
+	fragment, ok := strings.CutPrefix(name, "#")
+	if !ok {
+		return nil, refuse(at, "$ref %q leads out of the document", name)
+	}
+	pointer, err := url.PathUnescape(fragment)
+	if err != nil || pointer != "" && pointer[0] != '/' {
+		return nil, refuse(at, "$ref %q is no pointer into the document, such as #/$defs/name", name)
+	}
+	target := c.root
+	if pointer == "" {
+		return target, nil
+	}
+	for word := range strings.SplitSeq(pointer[1:], "/") {
+		word = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
+		found := false
+		switch t := target.(type) {
+		case *members:
+			target, found = t.get(word)
+		case []any:
+			if i, err := strconv.Atoi(word); err == nil && i >= 0 && i < len(t) && strconv.Itoa(i) == word {
+				target, found = t[i], true
+			}
+		}
+		if !found {
+			return nil, refuse(at, "$ref %q names nothing", name)
+		}
+	}
+	return target, nil
 }
 
 func (c *compiler) typed(o *members, t, at string) (part, error) {
@@ -257,18 +286,18 @@ func (c *compiler) object(o *members, at string) (part, error) {
 	required := map[string]bool{}
 	if v, ok := o.get("required"); ok {
 		names, ok := v.([]any)
-		for _, n := range names {
-			s, isText := n.(string)
-			ok = ok && isText
-			required[s] = true
-		}
 		if !ok {
 			return nil, refuse(at, "required is no list of names")
 		}
-	}
-	for name := range required {
-		if props == nil || !props.has(name) {
-			return nil, refuse(at, "%q is required, but not among the properties", name)
+		for _, n := range names {
+			name, ok := n.(string)
+			switch {
+			case !ok:
+				return nil, refuse(at, "required is no list of names")
+			case props == nil || !props.has(name):
+				return nil, refuse(at, "%q is required, but not among the properties", name)
+			}
+			required[name] = true
 		}
 	}
 	if props == nil || len(props.keys) == 0 {
@@ -397,16 +426,30 @@ func spelled(v any) (string, error) {
 type members struct {
 	keys   []string
 	values []any
+	index  map[string]int // of keys
 }
 
-func (o *members) has(key string) bool { return slices.Contains(o.keys, key) }
+func (o *members) has(key string) bool { _, ok := o.index[key]; return ok }
 
 func (o *members) get(key string) (any, bool) {
-	i := slices.Index(o.keys, key)
-	if i < 0 {
+	i, ok := o.index[key]
+	if !ok {
 		return nil, false
 	}
 	return o.values[i], true
+}
+
+// add takes a member; false: the key is there already.
+func (o *members) add(key string, v any) bool {
+	if o.has(key) {
+		return false
+	}
+	if o.index == nil {
+		o.index = map[string]int{}
+	}
+	o.index[key] = len(o.keys)
+	o.keys, o.values = append(o.keys, key), append(o.values, v)
+	return true
 }
 
 // known refuses keywords that would be ignored.
@@ -471,8 +514,11 @@ func (o *members) counts(low, high, at string) (least, most int, err error) {
 	return least, most, nil
 }
 
-// mostNesting bounds schemas.
-const mostNesting = 64
+// Bounds of schemas: how deep they nest, and how many $ref lead from one to the other.
+const (
+	mostNesting = 64
+	mostRefs    = 256
+)
 
 // parse reads one JSON value; objects become members.
 func parse(b []byte) (any, error) {
@@ -519,10 +565,9 @@ func value(d *json.Decoder, depth int) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if o.has(k.(string)) { // keys of objects are strings
+			if !o.add(k.(string), v) { // keys of objects are strings
 				return nil, fmt.Errorf("the key %q comes twice", k)
 			}
-			o.keys, o.values = append(o.keys, k.(string)), append(o.values, v)
 		}
 		_, err := d.Token()
 		return o, err
@@ -536,7 +581,7 @@ type Tool struct {
 	Schema json.RawMessage
 }
 
-// Call is one call of one of the tools: {"name": …, "arguments": …}, with the arguments under key. Errors wrap ErrSchema or ErrTooLarge.
+// Call is one call of one of the tools: {"name": …, "arguments": …}, with the arguments under key. Errors wrap ErrSchema.
 func Call(tools []Tool, key string) (*Schema, error) {
 	return compile(func(c *compiler) (part, error) {
 		var parts []part
