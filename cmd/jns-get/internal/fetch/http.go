@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,11 +114,10 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Scheme == "http" && (first.Scheme == "https" || !loopback(first.Hostname())) {
 		return fmt.Errorf("%w: redirected from https to http", ErrRefused)
 	}
-	for _, v := range append(via[1:], req) {
-		if origin(v.URL) != origin(first) {
-			for _, h := range secret {
-				req.Header.Del(h)
-			}
+	elsewhere := func(r *http.Request) bool { return origin(r.URL) != origin(first) }
+	if elsewhere(req) || slices.ContainsFunc(via, elsewhere) {
+		for _, h := range secret {
+			req.Header.Del(h)
 		}
 	}
 	// The address that led here may hold a signature; it is nobody else's business.

@@ -35,7 +35,7 @@ type journalHead struct {
 // openPart opens the unfinished file for this process alone.
 func openPart(path string) (*part, error) {
 	name := path + PartSuffix
-	for _, n := range []string{name, path + StateSuffix} {
+	for _, n := range []string{name, path + StateSuffix, path + StateSuffix + newSuffix} {
 		if st, err := os.Lstat(n); err == nil && !st.Mode().IsRegular() {
 			return nil, fmt.Errorf("%w: %s is no regular file; remove it", ErrRefused, n)
 		}
@@ -76,6 +76,9 @@ func (p *part) close() {
 	}
 	p.f.Close()
 }
+
+// newSuffix marks a journal that is being written.
+const newSuffix = ".new"
 
 // maxJournalLine bounds a line: the first one holds addresses.
 const maxJournalLine = 1 << 20
@@ -135,10 +138,10 @@ func (p *part) begin(head journalHead, chunks map[int][32]byte) error {
 	}
 	// Written beside and renamed: a crash here must not lose what the old one knew.
 	name := p.path + StateSuffix
-	if err := os.WriteFile(name+".new", []byte(b.String()), 0o666); err != nil {
+	if err := os.WriteFile(name+newSuffix, []byte(b.String()), 0o666); err != nil {
 		return err
 	}
-	if err := os.Rename(name+".new", name); err != nil {
+	if err := os.Rename(name+newSuffix, name); err != nil {
 		return err
 	}
 	p.journal, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)

@@ -70,7 +70,7 @@ func TestAFailedRepairLeavesTheFileAsItWas(t *testing.T) {
 	for _, n := range []int{0, 100, len(data) - 1, len(data) / 2, len(data), len(data) + 5} {
 		for i, sources := range [][]string{nil, {"ftp://nowhere/x"}, {wrong.URL + "/x"}, {gone.URL + "/x"}, {late.URL + "/x"}} {
 			for _, withList := range []bool{true, false} {
-				answers.Store(4) // of its first byte, header, table of contents and list of chunks
+				answers.Store(4)                // of its first byte, header, table of contents and list of chunks
 				if withList || n == len(data) { // then nobody need tell
 					answers.Store(1)
 				}

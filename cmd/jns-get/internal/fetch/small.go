@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -52,8 +53,11 @@ func Small(ctx context.Context, address string, limit int64, opt Options) ([]byt
 
 func smallFile(ctx context.Context, f *fileRemote, limit int64) ([]byte, error) {
 	b, err := f.open(ctx, 0, limit+1, "")
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
+	case err != nil: // one that cannot be read is not the same as none
+		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
 	defer b.Close()
 	if b.size > limit {

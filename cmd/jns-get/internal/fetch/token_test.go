@@ -313,3 +313,15 @@ func FuzzContentRange(f *testing.F) {
 		}
 	})
 }
+
+// TestRedirectsLeaveTheClientsListAlone: it is the client's, and has room behind its end.
+func TestRedirectsLeaveTheClientsListAlone(t *testing.T) {
+	request := func(u string) *http.Request {
+		p, err := url.Parse(u)
+		require.NoError(t, err)
+		return &http.Request{URL: p, Header: http.Header{}}
+	}
+	list := []*http.Request{request("https://a.example/1"), request("https://a.example/2"), nil}
+	require.NoError(t, checkRedirect(request("https://a.example/3"), list[:2]))
+	require.Nil(t, list[2])
+}
