@@ -214,7 +214,7 @@ func (b *build) pack(ctx context.Context, f *os.File) error {
 	report := newMeter(b.opt.Progress, "pack", b.sourceBytes())
 	sums := provenance.Start(ctx, b.set, d.Source)
 	err := pack.Run(ctx, &pack.Input{
-		Source: b.set, Items: b.items, Tensors: d.Tensors, Slots: d.Slots, Layouts: b.tiles.Layouts,
+		Source: b.set, Items: b.items, Tensors: d.Tensors, Slots: d.Slots, Layouts: b.tiles.Layouts, Length: int64(b.laid.Length),
 		Workers: b.opt.Workers, Progress: report.add,
 	}, f)
 	if err := errors.Join(err, sums.Wait(err == nil)); err != nil {

@@ -160,7 +160,11 @@ func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		}
 	}
 	if !c.Bool("json") {
-		fmt.Fprintf(os.Stderr, "%s, %d threads, kernels %s\n", m["cpu"], rec.Threads, e.Options().Kernels)
+		fmt.Fprintf(os.Stderr, "%s, %d threads, kernels %s", m["cpu"], rec.Threads, e.Options().Kernels)
+		if p := rec.Mapped; p != nil {
+			fmt.Fprintf(os.Stderr, ", %s of the container mapped, %s of it in large pages", jnscli.Size(p.Bytes), jnscli.Size(p.Large))
+		}
+		fmt.Fprintln(os.Stderr)
 		w := bufio.NewWriter(stdout)
 		b.table(w)
 		return w.Flush()

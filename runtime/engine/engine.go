@@ -121,8 +121,11 @@ func (e *Engine) load(o Options) (err error) {
 	}
 	if stream != nil {
 		e.crews.decide("the first choice: weights are read from disk, whose times would decide")
-	} else if dir, err := os.UserCacheDir(); err == nil {
-		e.crews.remember(filepath.Join(dir, "jns", "pools"), e.Root(), e.opts.Kernels)
+	} else {
+		e.file.LargePages()
+		if dir, err := os.UserCacheDir(); err == nil {
+			e.crews.remember(filepath.Join(dir, "jns", "pools"), e.Root(), e.opts.Kernels)
+		}
 	}
 	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Teams: e.crews, Batch: e.opts.Batch, Context: e.opts.Context, KV8: e.opts.KV == KVQ8, Program: e.c.Program,
 		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file, Stream: stream, Memory: e.newMemory, Skip: e.stream.skip(o.Skip)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -96,21 +97,27 @@ func requireNoAllocation(t *testing.T, e *Engine, what string) {
 	}
 }
 
-// requireFewBytes counts what a thousand tokens allocate together, which AllocsPerRun, a mean in whole numbers, does not see. A few pieces are the Go runtime's own, of its collector and its timers.
+// requireFewBytes counts what a thousand tokens allocate together, which AllocsPerRun, a mean in whole numbers, does not see. A few pieces are the Go runtime's own, of its collector, its
+// timers and, where the machine is busy, of threads that it starts: what tokens allocate comes every time, so the best of three counts.
 func requireFewBytes(t *testing.T, s *Session, token func(), what string) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for i := range 1000 {
-		if i%100 == 0 {
-			require.NoError(t, s.Truncate(1))
+	const few = 16000
+	least := uint64(math.MaxUint64)
+	for round := 0; round < 3 && least >= few; round++ {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range 1000 {
+			if i%100 == 0 {
+				require.NoError(t, s.Truncate(1))
+			}
+			token()
 		}
-		token()
+		runtime.ReadMemStats(&after)
+		bytes := after.TotalAlloc - before.TotalAlloc
+		t.Logf("%s: 1000 tokens allocated %d bytes in %d pieces", what, bytes, after.Mallocs-before.Mallocs)
+		least = min(least, bytes)
 	}
-	runtime.ReadMemStats(&after)
-	bytes, pieces := after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs
-	t.Logf("%s: 1000 tokens allocated %d bytes in %d pieces", what, bytes, pieces)
-	require.Less(t, bytes, uint64(16000), "%s: in %d pieces", what, pieces)
+	require.Less(t, least, uint64(few), what)
 }
 
 func TestNoGarbageIsCollectedWhileAThousandTokensAreDecoded(t *testing.T) {

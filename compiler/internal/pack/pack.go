@@ -29,6 +29,7 @@ type Input struct {
 	Slots    []format.Slot
 	Layouts  []*tile.Layout
 	Workers  int                // 0: GOMAXPROCS
+	Length   int64              // of the whole file
 	Progress func(bytes uint64) // source bytes done since the last call; called from several goroutines
 }
 
@@ -41,6 +42,7 @@ type job struct {
 
 // Run packs everything into out. It stops at the first error or when ctx ends.
 func Run(ctx context.Context, in *Input, out io.WriterAt) error {
+	out = newBlocks(out, in.Length)
 	jobs := plannedJobs(in)
 	// The largest first, so that no worker is left with a large one at the end.
 	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.bytes, a.bytes) })
