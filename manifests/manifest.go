@@ -159,9 +159,6 @@ func ParseDigest(s string) (d Digest, err error) {
 //go:embed schema.json
 var schemaText []byte
 
-// Schema gives the JSON schema of manifests.
-func Schema() []byte { return bytes.Clone(schemaText) }
-
 var schema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaText))
 	if err != nil {
@@ -178,6 +175,9 @@ var schema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 func Parse(b []byte) (*Manifest, error) {
 	if len(b) > MaxManifest {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrManifest, len(b), MaxManifest)
+	}
+	if err := distinct(b); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	if err != nil {

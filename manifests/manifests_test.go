@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -85,12 +86,27 @@ func TestParseRefuses(t *testing.T) {
 		"field in other case": {`"name":`, `"Name":`},
 		"cut":                 {"}", ""},
 		"more after the end":  {"\n}\n", "\n}\n{}"},
+		"key twice":           {`"name":`, `"name": "other", "name":`},
+		"object twice":        {`"container": {`, `"container": {"at": ["ftp://example.org/x"]}, "container": {`},
+		"list twice":          {`"files": [`, `"files": [{"at": ["ftp://example.org/x"]}], "files": [`},
+		"too deep":            {`"name":`, `"x": [[[[[[[[]]]]]]]], "name":`},
 	} {
 		bad := strings.Replace(string(b), change[0], change[1], 1)
 		require.NotEqual(t, string(b), bad, name)
 		_, err := Parse([]byte(bad))
 		require.ErrorIs(t, err, ErrManifest, name)
 	}
+}
+
+// TestADocumentOfManyValuesIsNotHeldInMemory: what a server calls a manifest takes a few times its bytes at most.
+func TestADocumentOfManyValuesIsNotHeldInMemory(t *testing.T) {
+	b := append(append([]byte(`{"manifest": [`), bytes.Repeat([]byte("0,"), (MaxManifest-100)/2)...), "0]}"...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Parse(b)
+	runtime.ReadMemStats(&after)
+	require.ErrorIs(t, err, ErrManifest)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8*MaxManifest), "allocated in all, most of it one after the other")
 }
 
 func TestEmbeddedManifestsAreSoundAndFound(t *testing.T) {
