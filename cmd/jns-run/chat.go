@@ -24,7 +24,7 @@ func chatCommand() *cli.Command {
 		Flags: append(append(engineFlags(), sampleFlags()...),
 			&cli.StringFlag{Name: "system", Usage: "system message"},
 			&cli.IntFlag{Name: "n", Usage: "most tokens of an answer (-1: until the context is full)", Value: -1, Validator: lengths},
-			&cli.StringSliceFlag{Name: "stop", Usage: "end an answer when this text comes"},
+			&jnscli.TextsFlag{Name: "stop", Usage: "end an answer when this text comes"},
 			sessionFlag()),
 		Action: with(talk),
 	}
@@ -83,7 +83,7 @@ func converse(ctx context.Context, c *cli.Command, e *engine.Engine, s *keptSess
 		case "/quit":
 			return nil
 		case "/reset":
-			s.messages = nil
+			s.forget()
 			if err := s.begin(c); err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func converse(ctx context.Context, c *cli.Command, e *engine.Engine, s *keptSess
 		res, err := s.Generate(turn, r)
 		stop()
 		if res != nil { // else no token was chosen
-			s.messages = append(s.messages, user, engine.Message{Role: "assistant", Content: res.Text})
+			s.add(user, engine.Message{Role: "assistant", Content: res.Text})
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			return err

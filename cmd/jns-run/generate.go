@@ -25,7 +25,7 @@ func generateFlags() []cli.Flag {
 		&cli.IntSliceFlag{Name: "tokens", Usage: "the prompt as token ids, for models without a vocabulary"},
 		&cli.BoolFlag{Name: "raw", Usage: "continue the prompt as it is, without the chat template"},
 		&cli.IntFlag{Name: "n", Usage: "most tokens to generate (-1: until the context is full)", Value: 256, Validator: lengths},
-		&cli.StringSliceFlag{Name: "stop", Usage: "end when this text comes; may be given several times"},
+		&jnscli.TextsFlag{Name: "stop", Usage: "end when this text comes; may be given several times"},
 		&cli.BoolFlag{Name: "ignore-eos", Usage: "go on after the model's end-of-text token"},
 		sessionFlag(),
 		&cli.BoolFlag{Name: "receipt", Usage: "print what really ran to standard error"},
@@ -206,7 +206,7 @@ func (p *question) answered(s *keptSession, text string) {
 	case p.goesOn && last >= 0 && s.messages[last].Role == "assistant":
 		s.messages[last].Content += text
 	case p.turn != nil:
-		s.messages = append(append(s.messages, p.turn...), engine.Message{Role: "assistant", Content: text})
+		s.add(append(p.turn, engine.Message{Role: "assistant", Content: text})...)
 	default:
 		s.messages = nil // a text without roles
 	}

@@ -108,6 +108,8 @@ func local(flags []cli.Flag) []cli.Flag {
 			f.Local = true
 		case *cli.StringSliceFlag:
 			f.Local = true
+		case *jnscli.TextsFlag:
+			f.Local = true
 		default:
 			panic(fmt.Sprintf("a flag of type %T", f)) // the flags are a list in this package
 		}

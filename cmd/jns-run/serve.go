@@ -48,6 +48,16 @@ func serve(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	if p := c.Int("port"); p < 0 || p > 65535 {
 		return jnscli.Usagef("--port %d: 0 to 65535 can be used", p)
 	}
+	for _, name := range []string{"parallel", "max-body"} { // 0 in the server's options is the default
+		if n := c.Int(name); n < 1 {
+			return jnscli.Usagef("--%s %d: must be at least 1", name, n)
+		}
+	}
+	for _, name := range []string{"queue-timeout", "stall-timeout", "grace"} {
+		if d := c.Duration(name); d <= 0 {
+			return jnscli.Usagef("--%s %v: must be more than nothing; 1ms hardly waits", name, d)
+		}
+	}
 	params, err := sampleParams(c)
 	if err != nil {
 		return err

@@ -25,15 +25,16 @@ func sessionFlag() cli.Flag {
 type keptSession struct {
 	*engine.Session
 	path     string
-	next     *output.File // the file's next content; locked, so that no other process uses the session; nil: nothing is kept
-	messages []engine.Message
-	seed     uint64 // of the sampler that chose the last tokens
-	found    bool   // the file was there
+	next     *output.File     // the file's next content; locked, so that no other process uses the session; nil: nothing is kept
+	messages []engine.Message // nil: there is no conversation, but a text without roles if the session has tokens
+	forgot   bool             // the conversation was forgotten; the tokens are still there, because one that begins alike can use them
+	seed     uint64           // of the sampler that chose the last tokens
+	found    bool             // the file was there
 }
 
 // note is what the file holds of a conversation besides tokens.
 type note struct {
-	Messages []engine.Message `json:"messages"`
+	Messages []engine.Message `json:"messages"` // null: none, [] one that has been forgotten
 }
 
 // openSession gives the session of --session, or an empty one.
@@ -118,6 +119,11 @@ func (k *keptSession) keep() (err error) {
 		}
 		k.leave()
 	}()
+	if k.forgot {
+		if err := k.Truncate(0); err != nil {
+			return err
+		}
+	}
 	b, err := json.Marshal(note{k.messages})
 	if err != nil {
 		return err
@@ -132,8 +138,19 @@ func (k *keptSession) keep() (err error) {
 	return k.next.Commit()
 }
 
+// forget ends the conversation; another can begin.
+func (k *keptSession) forget() { k.messages, k.forgot = []engine.Message{}, true }
+
+// add goes on with the conversation.
+func (k *keptSession) add(turn ...engine.Message) {
+	k.messages, k.forgot = append(k.messages, turn...), false
+}
+
 // begin makes the conversation start with the system message, unless it has begun: then it must be the same.
 func (k *keptSession) begin(c *cli.Command) error {
+	if k.found && k.messages == nil && len(k.Tokens())+len(k.Pending()) > 0 { // which a conversation would drop
+		return jnscli.Usagef("%s holds a text and no conversation; go on with it with --raw, or keep the conversation in another file with --session", k.path)
+	}
 	if !c.IsSet("system") {
 		return nil
 	}

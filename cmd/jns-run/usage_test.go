@@ -56,6 +56,9 @@ func TestExitCodesSayWhatKindOfFailureItWas(t *testing.T) {
 		{jnscli.ExitUsage, "bench GOOD --system x"},
 		{jnscli.ExitUsage, "chat"},
 		{jnscli.ExitUsage, "GOOD -p hi -n -2"},
+		{jnscli.ExitUsage, "serve GOOD --parallel 0"},
+		{jnscli.ExitUsage, "serve GOOD --grace 0s"},
+		{jnscli.ExitUsage, "serve GOOD --max-body -1"},
 		{jnscli.ExitUsage, "stats GOOD -p hi -n -5"},
 		{jnscli.ExitUsage, "GOOD -p hi --io frobnicate"},
 		{jnscli.ExitUsage, "GOOD -p hi --memory="},
@@ -206,4 +209,16 @@ func TestCtrlCEndsAnAnswerAndThenTheConversation(t *testing.T) {
 		require.Error(t, c.Wait())
 		require.Equal(t, 130, c.ProcessState.ExitCode())
 	})
+}
+
+// TestAStopStringKeepsItsComma: cut at it, an answer would end at either half.
+func TestAStopStringKeepsItsComma(t *testing.T) {
+	model := container(t, "jns-tiny")
+	code, whole := command(t, model, "-p", "Tell me a story about a fox and a lamp.", "--temp", "0")
+	require.Zero(t, code)
+	before, _, found := strings.Cut(whole, "time, a")
+	require.True(t, found)
+	code, cut := command(t, model, "-p", "Tell me a story about a fox and a lamp.", "--temp", "0", "--stop", "time, a")
+	require.Zero(t, code)
+	require.Equal(t, strings.TrimSpace(before), strings.TrimSpace(cut))
 }

@@ -11,8 +11,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -86,7 +88,15 @@ func Run(root *cli.Command, classes Classes, args []string) (code int) {
 			code = ExitFailed
 		}
 	}()
+	out := &checked{w: root.Writer}
+	if out.w == nil {
+		out.w = os.Stdout
+	}
+	root.Writer = out
 	err := root.Run(ctx, args)
+	if err == nil {
+		err = out.err
+	}
 	if err == nil {
 		return ExitOK
 	}
@@ -98,13 +108,13 @@ func Run(root *cli.Command, classes Classes, args []string) (code int) {
 	return classes.Code(err)
 }
 
-// texts are the flags whose value may be the empty text.
-var texts = []string{"prompt", "system", "description", "licence", "attribution", "repository", "revision"}
+// mayBeEmpty are the flags whose value may be the empty text.
+var mayBeEmpty = []string{"prompt", "system", "description", "licence", "attribution", "repository", "revision"}
 
 // filled refuses a flag that names nothing, as by a variable of a shell that is not set: it would count as not given. Where a variable of the environment can stand for the flag, an
 // empty one is none.
 func filled(f cli.Flag) {
-	if s, ok := f.(*cli.StringFlag); ok && s.Validator == nil && len(s.Sources.Chain) == 0 && !slices.Contains(texts, s.Name) {
+	if s, ok := f.(*cli.StringFlag); ok && s.Validator == nil && len(s.Sources.Chain) == 0 && !slices.Contains(mayBeEmpty, s.Name) {
 		s.Validator = func(v string) error {
 			if v == "" {
 				return errors.New("it is empty; leave the flag out or give it a value")
@@ -128,12 +138,100 @@ func quiet(c *cli.Command) {
 		}
 	}
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
-		return Usagef("%v (see %s --help)", err, c.FullName())
+		return Usagef("%s (see %s --help)", plainly(err.Error()), c.FullName())
 	}
 	for _, s := range c.Commands {
 		quiet(s)
 	}
 }
+
+// checked remembers that help or a version could not be written; the library, which writes them, does not.
+type checked struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checked) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// badValue is how the library says that a flag's value cannot be read.
+var badValue = regexp.MustCompile(`^invalid value ("(?:[^"\\]|\\.)*") for flag -(\S+): ((?s).*)$`)
+
+// plainly turns what the library says of a flag's value into what the flag takes.
+func plainly(text string) string {
+	m := badValue.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	value, err := strconv.Unquote(m[1])
+	if err != nil {
+		value = m[1]
+	}
+	why := strings.TrimPrefix(m[3], ErrUsage.Error()+": ")
+	takes := ""
+	for _, k := range []struct{ by, takes string }{{"strconv.ParseUint", "a whole number from 0 on"}, {"strconv.ParseInt", "a whole number"}, {"strconv.ParseFloat", "a number"},
+		{"strconv.ParseBool", "true or false"}, {"time: ", "a time with its unit, such as 30s or 5m"}} {
+		if strings.HasPrefix(why, k.by) {
+			takes = k.takes
+			break
+		}
+	}
+	dash := "--"
+	if len(m[2]) == 1 {
+		dash = "-"
+	}
+	switch {
+	case takes == "" && strings.HasPrefix(why, "-"): // it names the flag itself
+		return why
+	case takes == "":
+		return fmt.Sprintf("%s%s %q: %s", dash, m[2], value, why)
+	case strings.HasSuffix(why, strconv.ErrRange.Error()):
+		return fmt.Sprintf("%s%s %q is too large or too small", dash, m[2], value)
+	}
+	return fmt.Sprintf("%s%s takes %s, not %q", dash, m[2], takes, value)
+}
+
+// TextsFlag is a flag that may be given several times. Unlike the library's, a comma is a part of the text.
+type TextsFlag = cli.FlagBase[[]string, cli.NoConfig, texts]
+
+// texts is the value of a TextsFlag.
+type texts struct {
+	to  *[]string
+	set bool // by the command line, not by default
+}
+
+// Create is called by the library.
+func (texts) Create(def []string, to *[]string, _ cli.NoConfig) cli.Value {
+	*to = slices.Clone(def)
+	return &texts{to: to}
+}
+
+// ToString is called by the library, for help.
+func (texts) ToString(all []string) string { return strings.Join(all, ", ") }
+
+// Set takes one more text.
+func (t *texts) Set(s string) error {
+	if !t.set {
+		*t.to, t.set = nil, true
+	}
+	*t.to = append(*t.to, s)
+	return nil
+}
+
+func (t *texts) String() string {
+	if t.to == nil {
+		return ""
+	}
+	return t.ToString(*t.to)
+}
+
+// Get gives the texts.
+func (t *texts) Get() any { return *t.to }
 
 // version is the module version and revision that the binary was built from.
 func version() string {

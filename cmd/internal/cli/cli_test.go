@@ -73,3 +73,48 @@ func TestHelpMayStandBehindAnArgument(t *testing.T) {
 	require.Equal(t, ExitOK, Run(cmd(&out), nil, []string{"x", "file", "--help"}))
 	require.Contains(t, out.String(), "does it")
 }
+
+// TestHelpThatCannotBeWrittenIsAFailure, as on a full disk.
+func TestHelpThatCannotBeWrittenIsAFailure(t *testing.T) {
+	for _, args := range [][]string{{"x", "--help"}, {"x", "do", "--help"}, {"x", "do", "file", "--help"}, {"x", "--version"}} {
+		c := &cli.Command{Name: "x", Writer: full{}, Action: func(context.Context, *cli.Command) error { return nil },
+			Commands: []*cli.Command{{Name: "do", Action: func(context.Context, *cli.Command) error { return nil }}}}
+		require.Equal(t, ExitFailed, Run(c, nil, args), "%q", args)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+// TestAValueThatCannotBeReadIsToldPlainly: what the flag takes, not which function of Go refused.
+func TestAValueThatCannotBeReadIsToldPlainly(t *testing.T) {
+	flags := func() []cli.Flag {
+		return []cli.Flag{&cli.Uint64Flag{Name: "seed"}, &cli.IntFlag{Name: "n"}, &cli.Float64Flag{Name: "temp"}, &cli.DurationFlag{Name: "wait"}, &cli.IntSliceFlag{Name: "tokens"},
+			&cli.StringFlag{Name: "io", Validator: func(string) error { return Usagef("--io is one of a, b") }}}
+	}
+	for _, c := range []struct{ flag, value, want string }{
+		{"--seed", "-1", `--seed takes a whole number from 0 on, not "-1"`},
+		{"--seed", "99999999999999999999", `--seed "99999999999999999999" is too large or too small`},
+		{"-n", "x", `-n takes a whole number, not "x"`},
+		{"--temp", "warm", `--temp takes a number, not "warm"`},
+		{"--wait", "5", `--wait takes a time with its unit, such as 30s or 5m, not "5"`},
+		{"--tokens", "1,a", `--tokens takes a whole number, not "1,a"`},
+		{"--io", "c", `--io is one of a, b`},
+	} {
+		var err error
+		cmd := &cli.Command{Name: "x", Flags: flags(), Action: func(context.Context, *cli.Command) error { return nil }}
+		quiet(cmd)
+		err = cmd.Run(context.Background(), []string{"x", c.flag, c.value})
+		require.ErrorIs(t, err, ErrUsage, c.flag)
+		require.Contains(t, err.Error(), c.want)
+		require.NotContains(t, err.Error(), "strconv")
+	}
+}
+
+func TestATextKeepsItsCommas(t *testing.T) {
+	var got []string
+	cmd := &cli.Command{Name: "x", Flags: []cli.Flag{&TextsFlag{Name: "stop"}}, Action: func(_ context.Context, c *cli.Command) error { got = c.StringSlice("stop"); return nil }}
+	require.Equal(t, ExitOK, Run(cmd, nil, []string{"x", "--stop", "a, b", "--stop", ""}))
+	require.Equal(t, []string{"a, b", ""}, got)
+}
