@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,4 +130,44 @@ func TestBatchesFindTheirPhase(t *testing.T) {
 	require.LessOrEqual(t, len(c.teams), 3)
 	c.decide("because")
 	require.Equal(t, "because", c.receipt().Decode.Why)
+}
+
+// However many of a team's workers turn out, no bit changes.
+func TestWorkersThatAreLeftOutChangeNoBit(t *testing.T) {
+	for _, name := range steadyModels {
+		path := steadyFile(t, name)
+		logits := func(threads int, before func(e *Engine, token int)) (all [][]float32) {
+			e, err := Open(path, Options{Context: 512, Threads: threads})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, e.Close()) }()
+			s := e.NewSession()
+			defer s.Close()
+			each := func(_ int, l []float32) error { all = append(all, slices.Clone(l)); return nil }
+			for i := range 60 {
+				before(e, i)
+				require.NoError(t, s.Eval(context.Background(), []int32{int32(i % 50)}, nil, each))
+			}
+			return all
+		}
+		want := logits(1, func(*Engine, int) {})
+		counts := map[int]int{}
+		got := logits(3, func(e *Engine, token int) {
+			team, _ := e.crews.Team(1)
+			counts[team.AtWork()]++
+			if token%20 != 10 {
+				return
+			}
+			for tries := 0; tries < 20 && team.AtWork() == team.Workers(); tries++ {
+				require.NoError(t, team.Do(1, func(w int) {
+					if w == 1 {
+						time.Sleep(100 * time.Millisecond)
+					}
+					team.Barrier()
+				}))
+				require.NoError(t, team.Do(1, func(int) {}))
+			}
+		})
+		require.Equal(t, want, got)
+		require.GreaterOrEqual(t, len(counts), 2, "some tokens were computed by fewer workers")
+	}
 }

@@ -171,7 +171,7 @@ func (a *attention) width() int {
 
 // run hands out pieces. A query's bits depend neither on its companions nor on how its pages are parted.
 func (a *attention) run(w *worker, next *sched.Counter) {
-	if a.m.n <= spanRows && a.m.pool.Workers() > 1 {
+	if a.m.n <= spanRows && a.m.pool.AtWork() > 1 {
 		a.runSpans(w, next)
 		return
 	}
@@ -180,7 +180,7 @@ func (a *attention) run(w *worker, next *sched.Counter) {
 
 // runBlocks hands out blocks of rows × KV heads × runs of a head's query heads, at most AttendMax queries.
 func (a *attention) runBlocks(w *worker, next *sched.Counter) {
-	m, workers := a.m, a.m.pool.Workers()
+	m, workers := a.m, a.m.pool.AtWork()
 	heads := min(a.group, kernels.AttendMax) // query heads in a piece
 	// With too few pieces for the workers the heads of a group are parted too.
 	for workers > 1 && heads > 1 && m.n*a.shape.KVHeads*((a.group+heads-1)/heads) < 2*workers {

@@ -57,7 +57,7 @@ type spanBlock struct{ r0, r1, first, pages int }
 
 // runSpans hands out spans of pages × blocks of rows × KV heads × runs of a head's query heads, span by span.
 func (a *attention) runSpans(w *worker, next *sched.Counter) {
-	m, workers := a.m, a.m.pool.Workers()
+	m, workers := a.m, a.m.pool.AtWork()
 	heads := min(a.group, kernels.AttendMax)
 	var blocks [spanRows]spanBlock
 	n, total, most := a.blocks(&blocks, max(kernels.AttendMax/heads, 1))

@@ -73,7 +73,12 @@ func (m *Model) Run(b Batch) error {
 	m.timed = m.pool.Measured()
 	m.stopped = false
 	start := time.Now()
-	err := m.pool.Run(m.entry)
+	err := error(nil)
+	if m.stream != nil {
+		err = m.pool.Run(m.entry) // waits are for the disk
+	} else {
+		err = m.pool.Do(len(b), m.entry)
+	}
 	if err == nil && m.stopped {
 		err = ErrStopped
 	}
@@ -298,7 +303,7 @@ const spanAlone = 2048
 // fewer rows than workers.
 func (m *Model) eachSpan(selected bool, length int, f func(w *worker, row, from, to int)) {
 	m.step(selected, func(w *worker, next *sched.Counter) {
-		n, workers := m.count(selected), m.pool.Workers()
+		n, workers := m.count(selected), m.pool.AtWork()
 		spans := 1
 		if n < workers {
 			spans = (workers + n - 1) / n

@@ -90,7 +90,7 @@ func (m *Model) bindRuns(list []stretch, in *buffer, selected bool) {
 
 // dealt says that this run's products are parted.
 func (m *Model) dealt() bool {
-	return m.hands > 1 && m.n <= spanRows && m.pool.Workers() == m.hands && m.pool.Alike()
+	return m.hands > 1 && m.n <= spanRows && m.pool.AtWork() == m.hands && m.pool.Alike()
 }
 
 // nextRuns tells each step which one with runs follows.

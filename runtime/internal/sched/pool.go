@@ -33,6 +33,11 @@ type line struct {
 	_ [124]byte
 }
 
+type wideLine struct {
+	v atomic.Uint64
+	_ [120]byte
+}
+
 // How long workers look for what they wait for. Inside a region the others are at work, and most waits are shorter than a microsecond: a worker looks on, and yields now and then for
 // the case that another worker waits for this processor. It has a thread of its own, which a yield puts to sleep and wakes again: that takes longer than most steps, and a virtual
 // processor that idles may be given to others for milliseconds, but it takes less than the system gives to a thread that does not yield. Between regions a token is chosen and its
@@ -47,6 +52,7 @@ const (
 type spin struct {
 	polls int
 	since time.Time
+	lost  time.Duration // limits that have passed
 }
 
 // poll is called after looking in vain. It reports whether the limit has passed since the wait began, or since it last did so.
@@ -59,22 +65,29 @@ func (s *spin) poll(limit time.Duration) bool {
 	if s.since.IsZero() {
 		s.since = now
 	}
-	if now.Sub(s.since) < limit {
+	waited := now.Sub(s.since)
+	if waited < limit {
 		return false
 	}
 	s.since = now
+	s.lost += waited
 	return true
 }
+
+// regionWorkers is more than a pool can have.
+const regionWorkers = 1 << 16
 
 // Pool is a fixed set of workers. Run and Close are for one goroutine at a time.
 type Pool struct {
 	n       int
+	atWork  int // workers of the current region, or the last
 	f       func(w int)
-	epoch   line // number of the current region
-	arrived line // barrier: workers that have arrived
-	sense   line // barrier: generation
-	done    line // workers that have finished the region
-	failed  line // 1 after a panic in the region
+	epoch   wideLine     // number of the current region × regionWorkers + its workers
+	lost    atomic.Int64 // nanoseconds of waits longer than yieldAfter in the region, of all workers
+	arrived line         // barrier: workers that have arrived
+	sense   line         // barrier: generation
+	done    line         // workers that have finished the region
+	failed  line         // 1 after a panic in the region
 	mu      sync.Mutex
 	err     *PanicError
 	parked  []parking
@@ -91,8 +104,8 @@ type parking struct {
 
 // NewPool starts n-1 goroutines on threads of their own; n is at least 1.
 func NewPool(n int) *Pool {
-	n = max(n, 1)
-	p := &Pool{n: n, parked: make([]parking, n)}
+	n = min(max(n, 1), regionWorkers-1)
+	p := &Pool{n: n, atWork: n, parked: make([]parking, n)}
 	for w := 1; w < n; w++ {
 		p.parked[w].wake = make(chan struct{}, 1)
 		p.exit.Add(1)
@@ -104,29 +117,51 @@ func NewPool(n int) *Pool {
 // Workers is the number of workers, the caller of Run included.
 func (p *Pool) Workers() int { return p.n }
 
+// AtWork is how many workers the current region has, or the last one.
+func (p *Pool) AtWork() int { return p.atWork }
+
 // Run calls f(w) once for every worker w and returns when all have returned. A panic in any of them makes every later Barrier of the region return false and becomes a
 // *PanicError.
-func (p *Pool) Run(f func(w int)) error {
-	p.f, p.err = f, nil
+func (p *Pool) Run(f func(w int)) error { return p.run(p.n, f) }
+
+// run is Run with the first n workers; the others sleep.
+func (p *Pool) run(n int, f func(w int)) error {
+	p.f, p.err, p.atWork = f, nil, n
 	p.failed.v.Store(0)
 	p.arrived.v.Store(0)
 	p.done.v.Store(0)
-	p.epoch.v.Add(1)
-	for w := 1; w < p.n; w++ {
-		if q := &p.parked[w]; q.asleep.CompareAndSwap(1, 0) {
-			q.wake <- struct{}{}
-		}
-	}
+	p.lost.Store(0)
+	p.begin()
 	p.call(0)
-	for s := (spin{}); p.done.v.Load() != uint32(p.n); {
+	s := spin{}
+	for p.done.v.Load() != uint32(n) {
 		if s.poll(yieldAfter) {
 			runtime.Gosched()
 		}
 	}
+	p.waited(&s)
 	if p.err != nil {
 		return p.err
 	}
 	return nil
+}
+
+// begin opens a region for the workers at work.
+func (p *Pool) begin() {
+	region := p.epoch.v.Load()/regionWorkers + 1
+	p.epoch.v.Store(region*regionWorkers + uint64(p.atWork))
+	for w := 1; w < p.atWork; w++ {
+		if q := &p.parked[w]; q.asleep.CompareAndSwap(1, 0) {
+			q.wake <- struct{}{}
+		}
+	}
+}
+
+// waited is called when a wait has ended.
+func (p *Pool) waited(s *spin) {
+	if s.lost > 0 {
+		p.lost.Add(int64(s.lost))
+	}
 }
 
 // Barrier waits until every worker of the region has reached it. It reports false when a worker has panicked: the caller must return at once.
@@ -135,14 +170,14 @@ func (p *Pool) Barrier() bool { return p.Meet(0, nil, nil) }
 // Meet is a Barrier for worker w at which the worker who comes last calls last before anyone goes on: what one worker has to do between two steps then costs no barrier of its own.
 // The others call idle (nil: nothing) while they wait, until it returns false: something short that may be left undone.
 func (p *Pool) Meet(w int, last func(w int), idle func(w int) bool) bool {
-	if p.n == 1 {
+	if p.atWork == 1 {
 		if last != nil {
 			last(w)
 		}
 		return true
 	}
 	g := p.sense.v.Load()
-	if p.arrived.v.Add(1) == uint32(p.n) {
+	if p.arrived.v.Add(1) == uint32(p.atWork) {
 		if last != nil {
 			last(w)
 		}
@@ -155,7 +190,8 @@ func (p *Pool) Meet(w int, last func(w int), idle func(w int) bool) bool {
 			idle = nil
 		}
 	}
-	for s := (spin{}); p.sense.v.Load() == g; {
+	s := spin{}
+	for p.sense.v.Load() == g {
 		if s.poll(yieldAfter) {
 			runtime.Gosched()
 		}
@@ -163,12 +199,14 @@ func (p *Pool) Meet(w int, last func(w int), idle func(w int) bool) bool {
 			return false
 		}
 	}
+	p.waited(&s)
 	return p.failed.v.Load() == 0
 }
 
 // Await waits inside a region until another worker has set v to want. It reports false when a worker has panicked: the caller must return at once.
 func (p *Pool) Await(v *atomic.Uint32, want uint32) bool {
-	for s := (spin{}); v.Load() != want; {
+	s := spin{}
+	for v.Load() != want {
 		if s.poll(yieldAfter) {
 			runtime.Gosched()
 		}
@@ -176,6 +214,7 @@ func (p *Pool) Await(v *atomic.Uint32, want uint32) bool {
 			return false
 		}
 	}
+	p.waited(&s)
 	return true
 }
 
@@ -185,13 +224,8 @@ func (p *Pool) Close() {
 		return
 	}
 	p.closed = true
-	p.f = nil
-	p.epoch.v.Add(1)
-	for w := 1; w < p.n; w++ {
-		if q := &p.parked[w]; q.asleep.CompareAndSwap(1, 0) {
-			q.wake <- struct{}{}
-		}
-	}
+	p.f, p.atWork = nil, p.n
+	p.begin()
 	p.exit.Wait()
 }
 
@@ -218,23 +252,27 @@ func (p *Pool) work(w int) {
 	runtime.LockOSThread()
 	serve()
 	q := &p.parked[w]
-	for seen := uint32(1); ; seen++ {
-		for s := (spin{}); p.epoch.v.Load() != seen; {
-			if !s.poll(parkAfter) {
+	seen := uint64(0)
+	for s := (spin{}); ; {
+		if e := p.epoch.v.Load(); e != seen {
+			seen = e
+			if w < int(e%regionWorkers) {
+				if p.f == nil {
+					return
+				}
+				p.call(w)
+				s = spin{}
 				continue
 			}
-			q.asleep.Store(1)
-			if p.epoch.v.Load() != seen {
-				<-q.wake
-			} else if !q.asleep.CompareAndSwap(1, 0) {
-				<-q.wake // Run took the flag and is sending
-			}
-			s = spin{}
+			// Left out: this processor is wanted by others.
+		} else if !s.poll(parkAfter) {
+			continue
 		}
-		if p.f == nil {
-			return
+		q.asleep.Store(1)
+		if p.epoch.v.Load() == seen || !q.asleep.CompareAndSwap(1, 0) {
+			<-q.wake // where the flag is taken, somebody is sending
 		}
-		p.call(w)
+		s = spin{}
 	}
 }
 

@@ -3,6 +3,7 @@ package sched
 import (
 	"runtime"
 	"slices"
+	"time"
 )
 
 // Team is a crew at work: a Pool whose workers know how fast they are beside each other and, where it matters, keep to processors of their kind.
@@ -18,13 +19,16 @@ type Team struct {
 	f      func(w int)
 	enter  func(w int) // sit, made a value once
 
+	turnout *Turnout
+	ended   time.Time // of the last batch
+
 	patience []int // by worker: the least number of pieces left with which it takes one; nil: all are alike
 	runs     int
 }
 
 // NewTeam starts the workers of a crew; Close ends them.
 func NewTeam(c Crew) *Team {
-	t := &Team{Pool: NewPool(len(c.Shares)), crew: c, seated: make([]bool, max(len(c.Shares), 1))}
+	t := &Team{Pool: NewPool(len(c.Shares)), crew: c, seated: make([]bool, max(len(c.Shares), 1)), turnout: NewTurnout(max(len(c.Shares), 1))}
 	t.enter = t.sit
 	t.setPatience()
 	if !c.Bound {
@@ -56,19 +60,41 @@ func (t *Team) Prefetch(w int) int {
 
 // Run is Pool.Run with every worker in its place. The caller's thread has its own place again afterwards.
 func (t *Team) Run(f func(w int)) error {
+	return t.run(t.Workers(), f)
+}
+
+// stale: a longer pause than this, and who else is at work is not known any more.
+const stale = 2 * time.Second
+
+// Do is Run for a batch of so many rows, with as many workers as turn out.
+func (t *Team) Do(rows int, f func(w int)) error {
+	start := time.Now()
+	if t.turnout.Workers() < t.Workers() && start.Sub(t.ended) > stale {
+		t.turnout.Anew()
+	}
+	n := t.turnout.Workers()
+	err := t.run(n, f)
+	t.ended = time.Now()
+	if err == nil {
+		t.turnout.Ran(rows, t.ended.Sub(start), time.Duration(t.lost.Load())/time.Duration(max(n-1, 1)))
+	}
+	return err
+}
+
+func (t *Team) run(n int, f func(w int)) error {
 	if t.places == nil && !served {
-		return t.Pool.Run(f)
+		return t.Pool.run(n, f)
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if served {
 		serve() // another thread than the last time, perhaps
-		return t.Pool.Run(f)
+		return t.Pool.run(n, f)
 	}
 	defer t.home.move()
 	t.places[0].move()
 	t.f = f
-	return t.Pool.Run(t.enter)
+	return t.Pool.run(n, t.enter)
 }
 
 // sit moves a worker's thread, which is its own for ever, to its place once.
@@ -118,7 +144,7 @@ func (t *Team) setPatience() {
 
 // Measured says whether the workers of the next region are to be timed: those of unequal speed, at first always, later now and then. A region is to be followed by Learn.
 func (t *Team) Measured() bool {
-	if t.patience == nil {
+	if t.patience == nil || t.turnout.Workers() < t.Workers() {
 		return false
 	}
 	const first, every = 16, 64
