@@ -55,6 +55,7 @@ var ceilings []ceiling
 //	go test ./kernels/kerneltest -run '^$' -bench Ceiling/avx512vnni -benchtime 1x -count 3
 func BenchmarkCeiling(b *testing.B) {
 	big := cases.Aligned(ceilingSlice * ceilingSlices)
+	largePages(big)
 	for _, set := range kernels.Available() {
 		for _, l := range x16Layouts() {
 			m, err := kernels.BindMatMul(l, set)

@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"runtime/debug"
 	"time"
 	"unsafe"
 
 	"jns/kernels"
 	"jns/runtime/internal/sched"
+	"jns/runtime/internal/store"
 )
 
 // Ceiling is what a number of workers can do at most on this machine, measured with loops of the instructions that kernels use.
@@ -28,11 +28,15 @@ const (
 	dotTime     = 4 * time.Millisecond
 )
 
-// Ceilings measures the machine for one worker and for as many as the engine has. bytes is how much memory is read in a pass; it is given back afterwards.
+// Ceilings measures the machine for one worker and for as many as the engine has. bytes is how much memory is read in a pass, in large pages where the system has them; it is given back
+// afterwards. Without that much memory the rate of reading it is 0.
 func (e *Engine) Ceilings(bytes int) []Ceiling {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	memory := make([]byte, max(bytes, probePiece))
+	memory, err := store.Frames(max(bytes, probePiece))
+	if err == nil {
+		defer store.FreeFrames(memory)
+	}
 	for i := 0; i < len(memory); i += 4096 {
 		memory[i] = 1 // pages never written to are all the same page
 	}
@@ -60,8 +64,6 @@ func (e *Engine) Ceilings(bytes int) []Ceiling {
 		}
 		all = append(all, c)
 	}
-	memory = nil
-	debug.FreeOSMemory()
 	return all
 }
 
