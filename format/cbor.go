@@ -2,7 +2,7 @@ package format
 
 import "github.com/fxamacker/cbor/v2"
 
-// The one encoding: RFC 8949 core deterministic. A nil slice is an empty array, so that there is one form of "nothing".
+// The one encoding (JNS-3): RFC 8949 core deterministic. A nil slice is an empty array, so that there is one form of "nothing".
 var encMode = func() cbor.EncMode {
 	o := cbor.CoreDetEncOptions()
 	o.NilContainers = cbor.NilContainerAsEmpty

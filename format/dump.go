@@ -122,7 +122,7 @@ func (d *dumper) section(s Section) {
 	}
 }
 
-// printable keeps control characters of a file from reaching a terminal.
+// printable keeps control characters of a file from reaching a terminal (JNS-5).
 func printable(r rune) rune {
 	if r < 0x20 && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 		return '�'

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Magic is the first eight bytes of every container. The first byte is no letter and no UTF-8, the last three show a transfer that changed line
+// Magic is the first eight bytes of every container (JNS-10). The first byte is no letter and no UTF-8, the last three show a transfer that changed line
 // ends; nothing that begins with a capital J is ours (see foreignMagic).
 var Magic = [8]byte{0x89, 'j', 'n', 's', 'c', '\r', '\n', 0x1a}
 
-// Version of the format that this package reads, from 1.0 on. It writes the least that says what there is to say, so that older readers read what they can.
+// Version of the format that this package reads, from 1.0 on (JNS-11). It writes the least that says what there is to say, so that older readers read what they can.
 const (
 	VersionMajor = 1
 	VersionMinor = MinorOrder
@@ -56,7 +56,7 @@ type Header struct {
 	Digest       [32]byte // SHA-256 of the header with this field zero: the root digest of the container
 }
 
-// Byte offsets of the header's fields.
+// Byte offsets of the header's fields (JNS-1: little-endian).
 const (
 	hMagic      = 0
 	hMajor      = 8
@@ -121,7 +121,7 @@ func DecodeHeader(b []byte) (*Header, error) {
 	copy(h.TOCDigest[:], b[hTOCDigest:])
 	copy(h.Digest[:], b[hDigest:])
 
-	// The digest comes before the version, so that a flipped bit is not taken for a new version.
+	// JNS-11 and JNS-14: the digest comes before the version, so that a flipped bit is not taken for a new version.
 	zeroed := bytes.Clone(b)
 	clear(zeroed[hDigest:])
 	if sha256.Sum256(zeroed) != h.Digest {
@@ -133,9 +133,10 @@ func DecodeHeader(b []byte) (*Header, error) {
 	if n := binary.LittleEndian.Uint32(b[hHeaderSize:]); n != HeaderSize {
 		return nil, fault("header", hHeaderSize, ErrCorrupt, "header size %d, must be %d", n, HeaderSize)
 	}
-	if h.Length > MaxFile {
+	if h.Length > MaxFile { // JNS-25
 		return nil, fault("header", hLength, ErrCorrupt, "a file of %d bytes, at most %d are allowed", h.Length, uint64(MaxFile))
 	}
+	// JNS-7
 	if h.TOCOffset != HeaderSize || h.TOCLength == 0 || h.TOCLength > MaxTOC || h.TOCLength > h.Length-min(h.Length, HeaderSize) {
 		return nil, fault("header", hTOCOffset, ErrCorrupt, "table of contents at %d, %d bytes, in a file of %d", h.TOCOffset, h.TOCLength, h.Length)
 	}
@@ -145,7 +146,7 @@ func DecodeHeader(b []byte) (*Header, error) {
 	if n > maxLayouts {
 		return nil, fault("header", hNLayouts, ErrCorrupt, "%d layouts, at most %d", n, maxLayouts)
 	}
-	for i := range int(n) {
+	for i := range int(n) { // JNS-13, as far as the header tells
 		l := binary.LittleEndian.Uint16(b[hLayouts+2*i:])
 		if l == 0 || i > 0 && l <= h.Layouts[i-1] {
 			return nil, fault("header", int64(hLayouts+2*i), ErrCorrupt, "layouts are not ascending")
@@ -157,13 +158,13 @@ func DecodeHeader(b []byte) (*Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i := firstDifference(enc, b); i >= 0 {
+	if i := firstDifference(enc, b); i >= 0 { // JNS-2
 		return nil, fault("header", int64(i), ErrCorrupt, "a reserved byte is not zero")
 	}
 	return h, nil
 }
 
-// checkMagic tells what a file is when it is not ours.
+// checkMagic tells what a file is when it is not ours (JNS-10).
 func checkMagic(b []byte) error {
 	if len(b) >= 8 && [8]byte(b[:8]) == Magic {
 		return nil
@@ -194,6 +195,7 @@ func foreignMagic(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("JANASLLM")) || bytes.HasPrefix(b, []byte("JNS"))
 }
 
+// nameField says whether s can stand in a field of the header (JNS-12).
 func nameField(s string) bool {
 	if len(s) > maxNameField {
 		return false

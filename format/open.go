@@ -46,7 +46,7 @@ func Open(r io.ReaderAt, size int64) (*Container, error) {
 	if c.Slots, err = DecodeSlots(b, toc.Sections); err != nil {
 		return nil, c.placed(err)
 	}
-	if want := minorOf(c.Slots); h.Minor != want {
+	if want := minorOf(c.Slots); h.Minor != want { // JNS-11
 		return nil, fault("header", hMinor, ErrCorrupt, "version 1.%d, but with experts in this order a container has version 1.%d", h.Minor, want)
 	}
 	if err := c.openTensors(); err != nil {
@@ -86,7 +86,7 @@ func openHead(r io.ReaderAt, size int64) (*Header, *TOC, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.Length != uint64(size) {
+	if h.Length != uint64(size) { // JNS-6
 		if uint64(size) < h.Length {
 			return nil, nil, fault("file", size, ErrCorrupt, "the file ends here, but its header says %d bytes: it was cut short, fetch it again", h.Length)
 		}
@@ -118,7 +118,7 @@ func (c *Container) openTensors() error {
 	if c.Tensors, err = DecodeTensors(names, records, c.Slots); err != nil {
 		return err
 	}
-	var known [1 << 13]byte // one bit per layout, so that a large table is one pass
+	var known [1 << 13]byte // JNS-13; one bit per layout, so that a large table is one pass
 	for i := range c.Tensors.Len() {
 		l := binary.LittleEndian.Uint16(c.Tensors.records[i*TensorRecord+tLayout:])
 		known[l>>3] |= 1 << (l & 7)
@@ -136,7 +136,7 @@ func (c *Container) openTensors() error {
 	return nil
 }
 
-// checkProvenance computes the chain anew and compares.
+// checkProvenance computes the chain anew and compares (JNS-51).
 func (c *Container) checkProvenance() error {
 	b, err := c.Bytes(SectionProvenance)
 	if err != nil {
@@ -178,7 +178,7 @@ func (c *Container) SourceFiles() ([]SourceFile, error) {
 	if err != nil {
 		return nil, c.placed(err)
 	}
-	if len(fs) != len(c.TOC.Source) {
+	if len(fs) != len(c.TOC.Source) { // JNS-27
 		return nil, c.placed(fault("source", -1, ErrCorrupt, "%d files, the table of contents names %d", len(fs), len(c.TOC.Source)))
 	}
 	for i, f := range fs {

@@ -130,7 +130,7 @@ const (
 	OpRetain     OpKind = 26 // linear attention whose memory decays, with state
 )
 
-// None marks an absent buffer, tensor or table in an operand.
+// None (JNS-1) marks an absent buffer, tensor or table in an operand.
 const None = ^uint32(0)
 
 // Op is one operation. Which fields are used, and what they must be, is a matter of its Kind (see the Params types); Params is one of those.

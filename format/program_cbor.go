@@ -233,7 +233,7 @@ func DecodeProgram(b []byte) (*Program, error) {
 	}
 	for i, o := range w.Ops {
 		params := NewParams(o.Kind)
-		if params == nil || o.Version == 0 || o.Version > OpVersion(o.Kind) {
+		if params == nil || o.Version == 0 || o.Version > OpVersion(o.Kind) { // JNS-40
 			return nil, programFault(ErrUnsupported, "operation %d is %s, version %d, which this program does not know; use a newer one", i, o.Kind, o.Version)
 		}
 		if err := decodeParams(o, params); err != nil {

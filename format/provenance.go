@@ -18,7 +18,7 @@ var linkNames = map[LinkKind]string{LinkSource: "source", LinkCompiler: "compile
 
 func (k LinkKind) String() string { return linkNames[k] }
 
-// Link is one record of the chain. The chain goes on in the file itself: the digest of the provenance section stands in the table of contents, that
+// Link is one record of the chain (JNS-50). The chain goes on in the file itself: the digest of the provenance section stands in the table of contents, that
 // one's in the header, and the header's is the root digest.
 type Link struct {
 	Kind    LinkKind

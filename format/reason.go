@@ -2,7 +2,7 @@ package format
 
 import "fmt"
 
-// Why a tensor has the layout it has. The codes are informative: a reader shows one that it does not know as a number.
+// Why a tensor has the layout it has (JNS-34). The codes are informative: a reader shows one that it does not know as a number.
 const (
 	ReasonTiled         uint16 = 1
 	ReasonVector        uint16 = 2

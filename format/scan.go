@@ -170,7 +170,7 @@ func (s *scan) chunksPass(ctx context.Context, workers int) error {
 	})
 }
 
-// chunkRange is the part of chunk i that the chunk list covers. The header and the table of contents hold the list's digest, so they cannot be
+// chunkRange is the part of chunk i that the chunk list covers (JNS-38). The header and the table of contents hold the list's digest, so they cannot be
 // in it; they have digests of their own. A chunk that lies before the first section is empty.
 func (s *scan) chunkRange(i uint64) (lo, hi uint64) {
 	lo, hi = max(i*ChunkSize, s.from), min((i+1)*ChunkSize, s.to)

@@ -119,7 +119,7 @@ func (l *Laid) writeHead(f io.WriterAt) (root [32]byte, err error) {
 	return h.Digest, err
 }
 
-// slotListDigest is the digest of a weight section: BLAKE3 of its slots' digests in table order.
+// slotListDigest is the digest of a weight section (JNS-24): BLAKE3 of its slots' digests in table order.
 func slotListDigest(slots Slots, k SectionKind) [32]byte {
 	h := blake3.New()
 	for i := range slots.Len() {

@@ -100,21 +100,23 @@ type Section struct {
 // End is the offset of the first byte after the section.
 func (s Section) End() uint64 { return s.Offset + s.Length }
 
+// alignUp is up(n, to) of JNS-1; to is a power of two.
 func alignUp(n, to uint64) uint64 { return (n + to - 1) &^ (to - 1) }
 
-// checkSections proves rules JNS-20 to JNS-25 of SPEC.md: order, alignment, no holes, no overlaps, nothing after the end.
+// checkSections proves order, alignment, no holes, no overlaps, nothing after the end.
 func checkSections(ss []Section, tocEnd, fileLength uint64) error {
 	seen := map[SectionKind]bool{}
 	end, last := tocEnd, SectionKind(0)
 	for _, s := range ss {
 		switch {
 		case s.Kind == 0 || int(s.Kind) >= len(sectionNames):
+			// JNS-20
 			return fault("toc", HeaderSize, ErrUnsupported, "section kind %d is unknown; use a newer program", uint16(s.Kind))
-		case s.Kind <= last:
+		case s.Kind <= last: // JNS-21
 			return fault("toc", HeaderSize, ErrCorrupt, "section %s follows %s", s.Kind, last)
-		case s.Offset != alignUp(end, SectionAlign):
+		case s.Offset != alignUp(end, SectionAlign): // JNS-22
 			return fault(s.Kind.String(), int64(s.Offset), ErrCorrupt, "section must begin at %d, the first multiple of %d after what comes before", alignUp(end, SectionAlign), SectionAlign)
-		case s.Length == 0 || s.Length > s.Kind.maxLength() || s.Offset > MaxFile:
+		case s.Length == 0 || s.Length > s.Kind.maxLength() || s.Offset > MaxFile: // JNS-23
 			return fault(s.Kind.String(), int64(s.Offset), ErrCorrupt, "length %d is not within 1 to %d", s.Length, s.Kind.maxLength())
 		}
 		seen[s.Kind], last, end = true, s.Kind, s.End()
@@ -124,10 +126,10 @@ func checkSections(ss []Section, tocEnd, fileLength uint64) error {
 			return fault("toc", HeaderSize, ErrCorrupt, "section %s is missing", k)
 		}
 	}
-	if end != fileLength {
+	if end != fileLength { // JNS-25
 		return fault("toc", HeaderSize, ErrCorrupt, "sections end at %d, the file at %d", end, fileLength)
 	}
-	// Before anybody reads the list: its length is bounded by nothing but the file's.
+	// JNS-38, before anybody reads the list: its length is bounded by nothing but the file's.
 	if chunks := ss[len(ss)-1]; chunks.Length != 32*chunkCount(chunks.Offset) {
 		return fault("chunks", int64(chunks.Offset), ErrCorrupt, "a list of %d bytes for %d chunks", chunks.Length, chunkCount(chunks.Offset))
 	}

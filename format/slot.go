@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Class says how a slot is used, hence in which section it lies.
+// Class says how a slot is used, hence in which section it lies (JNS-36).
 type Class uint8
 
 const (
@@ -156,9 +156,11 @@ func DecodeSlots(b []byte, sections []Section) (SlotTable, error) {
 				break
 			}
 			r := b[i*SlotRecord:]
+			// JNS-2
 			if r[sClass+1] != 0 || r[sClass+2] != 0 || r[sClass+3] != 0 || binary.LittleEndian.Uint32(r[sZero:]) != 0 {
 				return nil, tableFault(SectionSlots, "slot %d: a reserved byte is not zero", i)
 			}
+			// JNS-37
 			if s.Offset != alignUp(end, SlotAlign) || s.Length == 0 || s.Offset > sec.End() || s.Length > sec.End()-s.Offset {
 				return nil, tableFault(SectionSlots, "slot %d: %d bytes at %d, must begin at %d and lie in %s, which ends at %d", i, s.Length, s.Offset, alignUp(end, SlotAlign), sec.Kind, sec.End())
 			}

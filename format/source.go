@@ -87,6 +87,7 @@ func DecodeSource(b []byte) ([]SourceFile, error) {
 	return files, nil
 }
 
+// check proves what JNS-26 says of gaps.
 func (f *SourceFile) check() error {
 	end, zeros := uint64(len(f.Header)), uint64(0)
 	if f.Length > MaxFile || end > f.Length {

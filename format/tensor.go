@@ -144,6 +144,7 @@ func DecodeTensors(names, records []byte, slots Slots) (TensorTable, error) {
 	for i := range t.Len() {
 		r := records[i*TensorRecord : (i+1)*TensorRecord]
 		at, n := uint64(binary.LittleEndian.Uint32(r[tNameOffset:])), uint64(binary.LittleEndian.Uint32(r[tNameLength:]))
+		// JNS-30
 		if at != end || n == 0 || n > MaxName || at+n > uint64(len(names)) {
 			return TensorTable{}, tableFault(SectionTensors, "tensor %d: name at %d, %d bytes, in %d bytes of names used up to %d", i, at, n, len(names), end)
 		}
@@ -153,11 +154,12 @@ func DecodeTensors(names, records []byte, slots Slots) (TensorTable, error) {
 			return TensorTable{}, tableFault(SectionNames, "tensor %d: a second tensor is called %q", i, name)
 		}
 		seen[name] = struct{}{}
+		// JNS-2
 		if r[tClass+1] != 0 || r[tClass+2] != 0 || r[tClass+3] != 0 || binary.LittleEndian.Uint64(r[tZero:]) != 0 {
 			return TensorTable{}, tableFault(SectionTensors, "tensor %d (%s): a reserved byte is not zero", i, name)
 		}
 		tensor := t.At(i)
-		if parts += uint64(tensor.Slots); parts > MaxParts {
+		if parts += uint64(tensor.Slots); parts > MaxParts { // JNS-32
 			return TensorTable{}, tableFault(SectionTensors, "tensor %d (%q): more than %d parts of tensors", i, name, MaxParts)
 		}
 		if err := tensor.check(slots); err != nil {
@@ -178,13 +180,13 @@ func (t *Tensor) PartRows(p uint32) uint64 {
 	return min(t.RowsPerSlot, t.Rows-uint64(p)*t.RowsPerSlot)
 }
 
-// PartBytes gives the number of bytes that part p (0 ≤ p < Slots) takes in its slot. The tensor has been checked.
+// PartBytes gives the number of bytes that part p (0 ≤ p < Slots) takes in its slot, with the rows that fill up its last tile (JNS-33). The tensor has been checked.
 func (t *Tensor) PartBytes(p uint32) uint64 {
 	tiles := (t.PartRows(p) + uint64(t.TileRows) - 1) / uint64(t.TileRows)
 	return tiles * t.TileRowBytes
 }
 
-// check proves that the numbers of a tensor fit together, that no product of them overflows, and that every part lies inside its slot.
+// check proves that the numbers of a tensor fit together (JNS-31), that no product of them overflows, and that every part lies inside its slot (JNS-32).
 func (t *Tensor) check(slots Slots) error {
 	const big = 1 << 32
 	switch {
@@ -206,6 +208,14 @@ func (t *Tensor) check(slots Slots) error {
 		return fmt.Errorf("%d rows in %d slots of %d rows", t.Rows, t.Slots, t.RowsPerSlot)
 	case t.Count == 1 && t.Slots > 1 && t.RowsPerSlot%uint64(t.TileRows) != 0:
 		return fmt.Errorf("%d rows per slot are not a multiple of the tile's %d", t.RowsPerSlot, t.TileRows)
+	}
+	vector := t.Type == 0 && t.Rows == 1 && t.Count == 1 && t.Slots == 1 && t.TileRows == 1 && t.TileRowBytes == 4*t.Cols
+	switch { // JNS-35
+	case t.Class == ClassAside && (t.Layout != 0 || t.TileRows != 1):
+		return fmt.Errorf("set aside, but with layout %d and tiles of %d rows", t.Layout, t.TileRows)
+	case t.Class != ClassAside && t.Layout == 0 && !vector:
+		return fmt.Errorf("layout 0 without being set aside, but no vector of float32: type %d, %d matrices of %d × %d, tiles of %d rows and %d bytes", t.Type, t.Count, t.Rows, t.Cols, t.TileRows,
+			t.TileRowBytes)
 	}
 	tiles := (t.RowsPerSlot + uint64(t.TileRows) - 1) / uint64(t.TileRows)
 	if hi, lo := bits.Mul64(tiles, t.TileRowBytes); hi != 0 || lo > MaxFile {

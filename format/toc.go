@@ -12,7 +12,7 @@ type TOC struct {
 	Sections []Section `cbor:"sections"`
 }
 
-// Model is what a listing of models shows. Nothing of it is needed to run.
+// Model is what a listing of models shows. Nothing of it is needed to run (JNS-15).
 type Model struct {
 	Name    string `cbor:"name"`
 	Vocab   uint32 `cbor:"vocab"`
@@ -28,7 +28,7 @@ type Fact struct {
 	Key, Value string
 }
 
-// Compiler identifies what made the container: equal identity, source and target give equal bytes.
+// Compiler identifies what made the container: equal identity, source and target give equal bytes (JNS-16).
 type Compiler struct {
 	Name     string `cbor:"name"`
 	Revision uint32 `cbor:"revision"` // raised by hand when the compiler's output changes
@@ -91,7 +91,7 @@ func (t *TOC) check() error {
 			return fault("toc", HeaderSize, ErrCorrupt, "%q is not UTF-8", s)
 		}
 	}
-	if len(t.Source) == 0 {
+	if len(t.Source) == 0 { // JNS-17
 		return fault("toc", HeaderSize, ErrCorrupt, "no source file is named")
 	}
 	for i, s := range t.Source {

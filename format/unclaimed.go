@@ -11,7 +11,7 @@ type claim struct {
 	from, to     uint64
 }
 
-// verifyUnclaimed proves that no two tensors share a byte and that bytes of slots that belong to no tensor are zero.
+// verifyUnclaimed proves that no two tensors share a byte and that bytes of slots that belong to no tensor are zero (JNS-32).
 func (c *Container) verifyUnclaimed() error {
 	var cs []claim
 	for i := range c.Tensors.Len() {

@@ -115,6 +115,8 @@ func vectors() []vector {
 		{"tensor-bytes-overflow", "tile rows whose product exceeds 64 bits", reseal(func(m formattest.Memory, at place2) { put64(m, at(tensors)+80, 1<<63) })},
 		{"tensor-slot-missing", "a tensor in a slot that does not exist", reseal(func(m formattest.Memory, at place2) { put32(m, at(tensors)+52, 999) })},
 		{"tensor-class", "a tensor whose class is not that of its slot", reseal(func(m formattest.Memory, at place2) { m[at(tensors)+48] = 2 })},
+		{"vector-type", "a vector whose type is not float32", reseal(func(m formattest.Memory, at place2) { put32(m, at(tensors)+16, 1) })},
+		{"matrix-without-layout", "a matrix of layout 0 that is not set aside", reseal(func(m formattest.Memory, at place2) { m[at(tensors)+5*128+20], m[at(tensors)+5*128+21] = 0, 0 })},
 		{"tensor-not-aligned", "a tensor at an odd offset of its slot", reseal(func(m formattest.Memory, at place2) { put64(m, at(tensors)+72, 4) })},
 		{"tensor-overlap", "two tensors over the same bytes", reseal(func(m formattest.Memory, at place2) { put64(m, at(tensors)+128+72, 0) })},
 		{"slot-hole", "a slot that does not begin where it must", reseal(func(m formattest.Memory, at place2) {

@@ -146,7 +146,7 @@ func (c *Container) verifySections(s *scan) error {
 	return c.verifyUnclaimed()
 }
 
-// paddingZero checks that the bytes from lo to hi (less than SectionAlign of them, or those after the table of contents) are zero.
+// paddingZero checks (JNS-2) that the bytes from lo to hi (less than SectionAlign of them, or those after the table of contents) are zero.
 func paddingZero(r io.ReaderAt, lo, hi uint64, section string) error {
 	b, err := readRange(r, lo, hi-lo)
 	if err != nil {

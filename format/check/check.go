@@ -11,7 +11,7 @@ import (
 // multiplied with float32 activations rather than quantised ones. ok is false for layouts and column counts that the running program cannot do.
 type SizeFunc func(layout uint16, rows, cols uint64) (tileRows, tileRowBytes uint64, float bool, ok bool)
 
-// Limits on programs. They are far above what models need and keep every product of sizes below 2⁶³.
+// Limits on programs (JNS-47). They are far above what models need and keep every product of sizes below 2⁶³.
 const (
 	MaxOps     = 1 << 14
 	MaxBuffers = 1 << 13
@@ -90,7 +90,7 @@ func (k *checker) program() error {
 	return k.end()
 }
 
-// buffers proves that every buffer lies in its region and that the regions are not larger than the buffers need.
+// buffers proves JNS-41: that every buffer lies in its region and that the regions are not larger than the buffers need.
 func (k *checker) buffers() error {
 	p := k.p
 	if len(p.Buffers) == 0 || len(p.Buffers) > MaxBuffers {
@@ -196,7 +196,7 @@ func (k *checker) ropes() error {
 	return nil
 }
 
-// end proves what must hold after the last operation.
+// end proves what must hold after the last operation: of JNS-44 that something was selected and where the results are, of JNS-47 that nothing is unused.
 func (k *checker) end() error {
 	for i, t := range k.touched {
 		if !t {
@@ -234,7 +234,7 @@ func (k *checker) end() error {
 	return nil
 }
 
-// buffer proves that an operand is a per-row buffer of the type and length.
+// buffer proves that an operand is a per-row buffer of the type and length (JNS-42).
 func (k *checker) buffer(b uint32, t format.ElemType, n uint64) error {
 	if uint64(b) >= uint64(len(k.p.Buffers)) {
 		return corrupt("buffer %d of %d", b, len(k.p.Buffers))
@@ -259,7 +259,7 @@ func (k *checker) length(b uint32) uint64 {
 	return uint64(k.p.Buffers[b].Len)
 }
 
-// labour counts the elements that an operation touches for a row.
+// labour counts the elements that an operation touches for a row (JNS-47).
 func (k *checker) labour(p format.Params, o *operands) error {
 	for _, b := range o.reads {
 		k.work += k.length(b)
@@ -288,7 +288,7 @@ func (k *checker) use(w uint32) (format.Tensor, error) {
 	return k.tensors.At(int(w)), nil
 }
 
-// vector proves that a tensor is a float32 vector of n elements.
+// vector proves that a tensor is a float32 vector of n elements (JNS-35, JNS-45).
 func (k *checker) vector(w uint32, n uint64) error {
 	t, err := k.use(w)
 	if err != nil {
@@ -311,7 +311,7 @@ func (k *checker) optionalVector(w uint32, n uint64) error {
 	return k.vector(w, n)
 }
 
-// matrix proves that a tensor is a matrix (or count of them) that the running program can multiply or look rows up in, and says whether it takes float32.
+// matrix proves JNS-45: that a tensor is a matrix (or count of them) that the running program can multiply or look rows up in, and says whether it takes float32.
 func (k *checker) matrix(w uint32, expert bool) (t format.Tensor, float bool, err error) {
 	if t, err = k.use(w); err != nil {
 		return t, false, err
@@ -336,7 +336,7 @@ func (k *checker) matrix(w uint32, expert bool) (t format.Tensor, float bool, er
 	return t, float, nil
 }
 
-// output proves that a buffer takes the output of so many rows of a matrix: an element each, and room for the rows that fill up the last tile.
+// output proves that a buffer takes the output of so many rows of a matrix (JNS-42): an element each, and room for the rows that fill up the last tile.
 func (k *checker) output(b uint32, t *format.Tensor, rows uint64) error {
 	if err := k.buffer(b, format.ElemF32, rows); err != nil {
 		return err

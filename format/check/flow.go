@@ -95,7 +95,7 @@ func (o *operands) scratch(bs ...uint32) {
 	}
 }
 
-// apply proves an operation's reads and overlaps and then moves the flow past it. Every operand has been proved to be a buffer. in tells which rows are
+// apply proves an operation's reads and overlaps (JNS-43) and then moves the flow past it. Every operand has been proved to be a buffer. in tells which rows are
 // read, out which are written.
 func (f *flow) apply(o *operands, in, out bool) error {
 	for _, r := range o.reads {

@@ -80,7 +80,7 @@ func (k *checker) op(op format.Op) error {
 	return k.flow.apply(&o, k.selected, k.selected)
 }
 
-// allRows refuses an operation that needs tokens or positions of rows after rows were selected.
+// allRows refuses an operation that needs tokens or positions of rows after rows were selected (JNS-44).
 func (k *checker) allRows() error {
 	if k.selected {
 		return corrupt("works on all rows of the batch, but rows have been selected")
@@ -513,7 +513,7 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 // tiles says whether a tile's rows divide 16: entries are rounded up to 16 elements, and a tile must not write more rows than that.
 func tiles(t *format.Tensor) bool { return t.TileRows <= 16 && 16%t.TileRows == 0 }
 
-// entry is the length of one choice's part of a scratch buffer for n elements.
+// entry is the length of one choice's part of a scratch buffer for n elements (JNS-46).
 func entry(t format.ElemType, n uint64) uint64 {
 	switch t {
 	case format.ElemQ8X:

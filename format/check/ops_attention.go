@@ -10,7 +10,7 @@ const (
 	MaxDistance = 1 << 16
 )
 
-// distances proves what an attention adds to its scores by distance.
+// distances proves what an attention adds to its scores by distance (JNS-44).
 func (k *checker) distances(p *format.AttentionParams) error {
 	switch {
 	case len(p.Slopes) == 0 && len(p.Edges) == 0:

@@ -8,7 +8,7 @@ const (
 	maxState = 1 << 26
 )
 
-// recurrent proves that a state is a recurrent one of the shape, that rows are still all rows, and that no operation has used the state before.
+// recurrent proves JNS-44: that a state is a recurrent one of the shape, that rows are still all rows, and that no operation has used the state before.
 func (k *checker) recurrent(s uint32, heads, key, val uint64) error {
 	st, err := k.state(s)
 	if err != nil {
