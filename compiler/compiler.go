@@ -202,7 +202,10 @@ func (b *build) plan() (err error) {
 	if b.laid, err = format.Lay(d); err != nil {
 		return err
 	}
-	return checkProgram(b.program, format.TensorList(b.tiles.Tensors))
+	if err := checkProgram(b.program, format.TensorList(b.tiles.Tensors)); err != nil { // there is no container yet that could be corrupt
+		return fmt.Errorf("%w: the model leads to what no program can be: %v", ErrUnsupported, err)
+	}
+	return nil
 }
 
 // pack writes the weights, and meanwhile computes the digests of the source's files.

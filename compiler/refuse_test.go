@@ -7,6 +7,7 @@ import (
 
 	"jns/compiler/internal/gguf"
 	"jns/compiler/internal/gguf/gguftest"
+	"jns/format"
 )
 
 func TestWhatCannotBeCompiledIsRefusedByName(t *testing.T) {
@@ -112,4 +113,28 @@ func TestWindowPatternsAreRead(t *testing.T) {
 		f.Set("gemma3.attention.sliding_window_pattern", []bool{false, true, false, false, false, false, true})
 	}))
 	require.Equal(t, make([]uint32, 7), windows(func(f *gguftest.File) { f.Set("gemma3.attention.sliding_window", uint32(0)) }))
+}
+
+// TestAbsurdSizesAreRefusedAtOnce: a file of a few hundred bytes says that it has a head of millions of elements, whose rotation would take an hour to compute; a larger one has
+// more layers than a program has operations.
+func TestAbsurdSizesAreRefusedAtOnce(t *testing.T) {
+	m := small("llama")
+	m.layers, m.heads, m.kv = 1, 1, 1
+	f := m.file()
+	f.Set("llama.embedding_length", uint32(1<<24))
+	f.Set("llama.attention.key_length", uint32(0))
+	f.Set("llama.attention.value_length", uint32(0))
+	err := planBytes(f.Bytes())
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, "16777216 elements of a head are rotated, at most 4096 can be")
+
+	m.embed, m.head, m.ff, m.layers = 32, 32, 32, 2100
+	err = planBytes(m.file().Bytes())
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, "steps, at most 32768 can be lowered")
+	m.layers = 1400
+	err = planBytes(m.file().Bytes())
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.NotErrorIs(t, err, format.ErrCorrupt, "no container was read")
+	require.ErrorContains(t, err, "operations, must be 1 to 16384")
 }

@@ -112,8 +112,15 @@ func (b *Builder) factors(name string, n uint32) []float32 {
 	return nil
 }
 
+// maxRotated bounds the rotated elements of a head: it is what programs may have, and every pair takes a power of more than 150 bits.
+const maxRotated = 1 << 12
+
 // RopeTable computes a rotation and gives the index of its table; equal tables are shared.
 func (b *Builder) RopeTable(r Rotation) int {
+	if r.Dims > maxRotated {
+		b.unsupported("%d elements of a head are rotated, at most %d can be", r.Dims, maxRotated)
+		r = Rotation{Dims: 2, Base: 10000, Factor: 1, Magnitude: 1}
+	}
 	key := fmt.Sprint(r)
 	if i, ok := b.ropes[key]; ok {
 		return i

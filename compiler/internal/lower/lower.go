@@ -7,6 +7,7 @@ import (
 	"jns/compiler/internal/arch"
 	"jns/compiler/internal/gguf"
 	"jns/format"
+	"jns/format/check"
 )
 
 // pass is one step over the graph under transformation.
@@ -35,9 +36,15 @@ func Passes() []string {
 	return append(names, "emit operations", "plan memory")
 }
 
+// maxNodes bounds a graph: twice the operations that a program may have, more than what fusing can save. Passes take time that grows with the square of it.
+const maxNodes = 2 * check.MaxOps
+
 // Lower makes the program. index gives a tensor's place in the container's tensor table. An error means that the model is
-// too large for the program's number ranges and wraps gguf.ErrUnsupported.
+// too large for a program and wraps gguf.ErrUnsupported.
 func Lower(src *arch.Graph, index map[*gguf.Tensor]uint32) (*format.Program, error) {
+	if n := len(src.Nodes); n > maxNodes {
+		return nil, fmt.Errorf("%w: the model takes %d steps, at most %d can be lowered", gguf.ErrUnsupported, n, maxNodes)
+	}
 	g := newGraph(src)
 	for _, p := range passes {
 		p.run(g)
