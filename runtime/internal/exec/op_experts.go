@@ -21,6 +21,8 @@ type picks struct {
 	block []int32 // places of the block's experts
 	slots []uint32
 	count []int32
+	whole bool         // experts are computed as a whole
+	parts []expertPart // then, of used
 
 	routes []router // per worker, for all routes of the program: there may be thousands
 }
@@ -109,6 +111,11 @@ type experts struct {
 	limit          float32 // of gate and up, 0: none
 	limitIn        bool    // of the gate before its function
 	gateCap, upCap float32 // see capped
+
+	gates, ups adjust
+	first      []expertProduct // of the input
+	last       expertProduct   // of what the activation leaves
+	zone       int             // entries of the scratch buffers that a worker has to itself where it computes whole experts
 }
 
 // gated makes g the function of the gate times up.
@@ -179,7 +186,8 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			m.work[i].need(e.upOut.len / e.top)
 		}
 	}
-	gates, ups, downs := adjust{m.vector(p.GateScale), m.vector(p.GateBias)}, adjust{m.vector(p.UpScale), m.vector(p.UpBias)}, adjust{m.vector(p.DownScale), m.vector(p.DownBias)}
+	e.gates, e.ups = adjust{m.vector(p.GateScale), m.vector(p.GateBias)}, adjust{m.vector(p.UpScale), m.vector(p.UpBias)}
+	downs := adjust{m.vector(p.DownScale), m.vector(p.DownBias)}
 	for _, w := range []*weight{e.gate, e.up, e.down} {
 		if w == nil {
 			continue
@@ -195,29 +203,27 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 	if len(m.picks.start) < experts+1 {
 		m.picks.start, m.picks.used = make([]int32, experts+1), make([]int32, 0, experts)
 	}
+	if n := experts + n/pieceRows; cap(m.picks.parts) < n {
+		m.picks.parts = make([]expertPart, 0, n)
+	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		if next.Next() == 0 {
 			m.skipAbsent(e)
 			m.group(e, experts)
+			m.planWhole(e)
 		}
 	})
 	m.part("group")
 	m.step(selected, func(w *worker, next *sched.Counter) {
+		if m.picks.whole {
+			return
+		}
 		for n := m.count(selected) * e.top; ; {
 			i := next.Next()
 			if i >= n {
 				return
 			}
-			row := int(m.picks.from[i]) / e.top
-			switch e.in.typ {
-			case format.ElemF32:
-				copy(entryF32(e.gathered, e.top, i), e.in.f32(row))
-			case format.ElemQ8X2:
-				copy(entryRest(e.gathered, e.top, i), e.in.rest(row))
-				fallthrough
-			default:
-				copy(entryBytes(e.gathered, e.top, i), e.in.bytes(row))
-			}
+			e.gather(m, i, i)
 		}
 	})
 	m.part("gather")
@@ -232,9 +238,13 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 	if err != nil {
 		return err
 	}
-	m.expertProducts(e, e.gathered, first)
-	m.part("gate and up")
+	e.first, e.last, e.zone = first, expertProduct{e.down, e.downOut, 0, int(e.down.Rows)}, n/len(m.work)
+	m.expertProducts(e, e.gathered, first, true)
+	m.part("gate and up, or all of an expert")
 	m.step(selected, func(w *worker, next *sched.Counter) {
+		if m.picks.whole {
+			return
+		}
 		n := m.count(selected) * e.top
 		if blocks != nil {
 			n = len(m.picks.block)
@@ -247,38 +257,11 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			if blocks != nil {
 				i = int(m.picks.block[i])
 			}
-			x, weight := m.chosenBy(e, i)
-			u := entryF32(e.upOut, e.top, i)
-			g := u
-			if e.gateOut != nil {
-				g = entryF32(e.gateOut, e.top, i)
-			}
-			if e.weightIn {
-				m.vec.Scale(u[:hidden], u[:hidden], weight)
-				if e.gateOut != nil {
-					m.vec.Scale(g[:hidden], g[:hidden], weight)
-				}
-			}
-			ups.apply(m, u[:hidden], x)
-			if e.gateOut != nil {
-				gates.apply(m, g[:hidden], x)
-				e.gated(m, g, u, w.scratch)
-			} else {
-				m.vec.ActMul(g, g, nil, e.act)
-			}
-			switch {
-			case e.hidden.typ == format.ElemQ8X:
-				m.vec.Quantize(entryBytes(e.hidden, e.top, i)[:tile.Q8XRowBytes(hidden)], g[:hidden])
-			case e.hidden.typ == format.ElemQ8X2:
-				n := tile.Q8XRowBytes(hidden)
-				m.vec.QuantizeFine(entryBytes(e.hidden, e.top, i)[:n], entryRest(e.hidden, e.top, i)[:n], g[:hidden])
-			case unsafe.Pointer(unsafe.SliceData(g)) != entry(e.hidden, e.top, i):
-				copy(entryF32(e.hidden, e.top, i), g)
-			}
+			e.activate(m, w, i, i)
 		}
 	})
 	m.part("activation")
-	m.expertProducts(e, e.hidden, []expertProduct{{e.down, e.downOut, 0, int(e.down.Rows)}})
+	m.expertProducts(e, e.hidden, []expertProduct{e.last}, false)
 	m.part("down")
 	if blocks != nil {
 		m.endLoop(blocks)
@@ -307,6 +290,53 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 	})
 	m.part("sum")
 	return nil
+}
+
+// gather copies the input of the choice at a place to an entry.
+func (e *experts) gather(m *Model, i, place int) {
+	row := int(m.picks.from[place]) / e.top
+	switch e.in.typ {
+	case format.ElemF32:
+		copy(entryF32(e.gathered, e.top, i), e.in.f32(row))
+	case format.ElemQ8X2:
+		copy(entryRest(e.gathered, e.top, i), e.in.rest(row))
+		fallthrough
+	default:
+		copy(entryBytes(e.gathered, e.top, i), e.in.bytes(row))
+	}
+}
+
+// activate makes of an entry's gate and up, which are those of the choice at a place, what the last product takes.
+func (e *experts) activate(m *Model, w *worker, i, place int) {
+	hidden := e.width
+	x, weight := m.chosenBy(e, place)
+	u := entryF32(e.upOut, e.top, i)
+	g := u
+	if e.gateOut != nil {
+		g = entryF32(e.gateOut, e.top, i)
+	}
+	if e.weightIn {
+		m.vec.Scale(u[:hidden], u[:hidden], weight)
+		if e.gateOut != nil {
+			m.vec.Scale(g[:hidden], g[:hidden], weight)
+		}
+	}
+	e.ups.apply(m, u[:hidden], x)
+	if e.gateOut != nil {
+		e.gates.apply(m, g[:hidden], x)
+		e.gated(m, g, u, w.scratch)
+	} else {
+		m.vec.ActMul(g, g, nil, e.act)
+	}
+	switch {
+	case e.hidden.typ == format.ElemQ8X:
+		m.vec.Quantize(entryBytes(e.hidden, e.top, i)[:tile.Q8XRowBytes(hidden)], g[:hidden])
+	case e.hidden.typ == format.ElemQ8X2:
+		n := tile.Q8XRowBytes(hidden)
+		m.vec.QuantizeFine(entryBytes(e.hidden, e.top, i)[:n], entryRest(e.hidden, e.top, i)[:n], g[:hidden])
+	case unsafe.Pointer(unsafe.SliceData(g)) != entry(e.hidden, e.top, i):
+		copy(entryF32(e.hidden, e.top, i), g)
+	}
 }
 
 // chosenBy is the expert of the i-th place, and its weight.
@@ -361,13 +391,9 @@ type expertProduct struct {
 func (q *expertProduct) tiles() int { return q.w.layout.TileRows(q.rows) }
 
 // expertProducts adds the step that multiplies every used expert's matrices with its rows.
-func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
-	w0 := list[0].w
-	tiles := 0
-	for i := range list {
-		tiles = max(tiles, list[i].tiles())
-	}
-	step := min(w0.wholeGroups(max(pieceBytes/w0.stride, 1)), tiles)
+// whole says that where rows are many, everything else of an expert is done in this step too, see wholeExperts.
+func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct, whole bool) {
+	tiles, step := expertStep(list)
 	cuts := (tiles + step - 1) / step
 	if in.typ == format.ElemQ8X2 {
 		for i := range m.work {
@@ -376,6 +402,12 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 	}
 	m.step(e.selected, func(w *worker, next *sched.Counter) {
 		p := &m.picks
+		if p.whole {
+			if whole {
+				m.wholeExperts(w, next, e)
+			}
+			return
+		}
 		for {
 			i, ok := m.pool.Take(w.id, next, len(p.used)*len(list)*cuts)
 			if !ok {
@@ -390,14 +422,23 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 			q.w.ready(x)
 			first, count := int(p.start[x]), int(p.start[x+1]-p.start[x])
 			for end := first + count; first < end; first += besideBatch {
-				m.expertPiece(w, q, in, e.top, x, t0, n, first, min(besideBatch, end-first))
+				m.expertPiece(w, q, in, e.top, x, t0, n, first, first, min(besideBatch, end-first))
 			}
 		}
 	})
 }
 
-// expertPiece multiplies tile rows t0 … t0+tiles-1 of expert x with count entries from the first on.
-func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0, tiles, first, count int) {
+// expertStep is the number of tile rows of the largest of some products, and how many of them make a piece.
+func expertStep(list []expertProduct) (tiles, step int) {
+	w := list[0].w
+	for i := range list {
+		tiles = max(tiles, list[i].tiles())
+	}
+	return tiles, min(w.wholeGroups(max(pieceBytes/w.stride, 1)), tiles)
+}
+
+// expertPiece multiplies tile rows t0 … t0+tiles-1 of expert x with count entries from the first on; the results are those from entry to on.
+func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0, tiles, first, to, count int) {
 	a := &w.args
 	*a = kernels.MatMulArgs{}
 	a.W = unsafe.Add(q.w.at(x), uintptr(t0+q.from/q.w.layout.Rows)*uintptr(q.w.stride))
@@ -409,7 +450,7 @@ func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0,
 		a.XStride, a.N = a.XStride/2, 2*count
 		a.Y, a.YStride = unsafe.Pointer(unsafe.SliceData(w.scratch)), uintptr((tiles*q.w.layout.Rows+15)&^15*4)
 	} else {
-		a.Y, a.YStride = unsafe.Add(entry(q.out, top, first), 4*row0), q.out.stride/uintptr(top)
+		a.Y, a.YStride = unsafe.Add(entry(q.out, top, to), 4*row0), q.out.stride/uintptr(top)
 	}
 	q.w.multiply(w, a)
 	if !fine {
@@ -419,6 +460,6 @@ func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0,
 	for i := range count {
 		y := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(2*i)*a.YStride)), rows)
 		rest := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(2*i+1)*a.YStride)), rows)
-		m.vec.AddScaled(entryF32(q.out, top, first+i)[row0:row0+rows], y, rest, 1)
+		m.vec.AddScaled(entryF32(q.out, top, to+i)[row0:row0+rows], y, rest, 1)
 	}
 }

@@ -226,5 +226,6 @@ func (m *Model) expertBlocks(e *experts, g *guess) (*loop, error) {
 				p.block = append(p.block, i)
 			}
 		}
+		m.partExperts(e)
 	}), nil
 }
