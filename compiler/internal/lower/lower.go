@@ -7,7 +7,6 @@ import (
 	"jns/compiler/internal/arch"
 	"jns/compiler/internal/gguf"
 	"jns/format"
-	"jns/format/check"
 )
 
 // pass is one step over the graph under transformation.
@@ -36,8 +35,8 @@ func Passes() []string {
 	return append(names, "emit operations", "plan memory")
 }
 
-// maxNodes bounds a graph: twice the operations that a program may have, more than what fusing can save. Passes take time that grows with the square of it.
-const maxNodes = 2 * check.MaxOps
+// maxNodes bounds a graph: twice the operations that a program may have (JNS-47), more than what fusing can save. Passes take time that grows with the square of it.
+const maxNodes = 1 << 15
 
 // Lower makes the program. index gives a tensor's place in the container's tensor table. An error means that the model is
 // too large for a program and wraps gguf.ErrUnsupported.
