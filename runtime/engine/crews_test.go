@@ -137,7 +137,7 @@ func TestWorkersThatAreLeftOutChangeNoBit(t *testing.T) {
 	for _, name := range steadyModels {
 		path := steadyFile(t, name)
 		logits := func(threads int, before func(e *Engine, token int)) (all [][]float32) {
-			e, err := Open(path, Options{Context: 512, Threads: threads})
+			e, err := Open(path, Options{Context: 2048, Threads: threads})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, e.Close()) }()
 			s := e.NewSession()
@@ -145,7 +145,14 @@ func TestWorkersThatAreLeftOutChangeNoBit(t *testing.T) {
 			each := func(_ int, l []float32) error { all = append(all, slices.Clone(l)); return nil }
 			for i := range 60 {
 				before(e, i)
-				require.NoError(t, s.Eval(context.Background(), []int32{int32(i % 50)}, nil, each))
+				ids := make([]int32, 1)
+				if i%10 == 1 {
+					ids = make([]int32, 160) // a prompt between tokens
+				}
+				for k := range ids {
+					ids[k] = int32((i + k) % 50)
+				}
+				require.NoError(t, s.Eval(context.Background(), ids, nil, each))
 			}
 			return all
 		}

@@ -10,7 +10,7 @@ const groupBatch = 96
 
 // homed says that so many rows have homes in this run: where workers differ in speed, pieces are handed out one by one.
 func (m *Model) homed(rows int) bool {
-	return m.hands > 1 && rows > spanRows && m.pool.Workers() == m.hands && m.pool.Alike()
+	return m.hands > 1 && rows > spanRows && m.pool.AtWork() == m.hands && m.pool.Alike()
 }
 
 // home is the first row of worker i's home among so many rows: blocks of the batch end there, so that it is a multiple of pieceRows where there are enough.
