@@ -15,15 +15,19 @@ import (
 // ErrMismatch means that a restored file does not have its source's digest: the container is damaged.
 var ErrMismatch = restore.ErrMismatch
 
+// ErrExists means that a file of the name is there already.
+var ErrExists = errors.New("a file of that name is there already")
+
 // RestoreOptions say what to restore and where to.
 type RestoreOptions struct {
 	Container string
 	// Output is the file to write, for a source of one file; or a directory (it exists, or ends in a separator). In a
 	// directory the file is called after the container, and parts of a split source get their numbers. Empty: the
 	// container's own directory. No name is taken from inside the container.
-	Output   string
-	Workers  int
-	Progress func(Progress)
+	Output    string
+	Overwrite bool // files of those names that are there already
+	Workers   int
+	Progress  func(Progress)
 }
 
 // Restored is a file that Restore wrote.
@@ -45,10 +49,14 @@ func Restore(ctx context.Context, opt RestoreOptions) ([]Restored, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range paths {
+	for _, p := range paths { // all of them before the first is written
 		a, err := f.Stat()
-		if b, err2 := os.Stat(p); err == nil && err2 == nil && os.SameFile(a, b) {
+		b, err2 := os.Stat(p)
+		switch {
+		case err == nil && err2 == nil && os.SameFile(a, b):
 			return nil, fmt.Errorf("%s is the container itself; name another output", p)
+		case err2 == nil && !opt.Overwrite:
+			return nil, fmt.Errorf("%s: %w", p, ErrExists)
 		}
 	}
 	total := uint64(0)

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v3"
 
@@ -16,10 +16,10 @@ func restoreCommand() *cli.Command {
 	return &cli.Command{
 		Name: "restore", Usage: "give the GGUF back that a container was made from", ArgsUsage: "MODEL.jns",
 		Description: "Byte for byte: a file appears only after its SHA-256 was found to be that of the source. Its name is that of the container,\n" +
-			"with part numbers for a split model. Prints SHA-256 and path of each file.",
+			"with part numbers for a split model; a file that is there already stays. Prints SHA-256 and path of each file.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`DIR` to write into, or the file for a model of one file (default: the container's directory)"},
-			&cli.BoolFlag{Name: "force", Usage: "write over the file that -o names"},
+			&cli.BoolFlag{Name: "force", Usage: "write over files of those names"},
 			threadsFlag(), jsonFlag(),
 		},
 		Action: restore,
@@ -34,14 +34,14 @@ func restore(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	opt := compiler.RestoreOptions{Container: c.Args().First(), Output: c.String("output"), Workers: n}
-	if st, err := os.Stat(opt.Output); err == nil && !st.IsDir() && !c.Bool("force") {
-		return jnscli.Usagef("%s exists; give another name, or --force to write over it", opt.Output)
-	}
+	opt := compiler.RestoreOptions{Container: c.Args().First(), Output: c.String("output"), Overwrite: c.Bool("force"), Workers: n}
 	bars := progress.New()
 	opt.Progress = func(p compiler.Progress) { bars.Show(p.Phase, p.Done, p.Total) }
 	done, err := compiler.Restore(ctx, opt)
 	bars.Close(err)
+	if errors.Is(err, compiler.ErrExists) {
+		return jnscli.Usagef("%v; give another place with -o, or --force to write over it", err)
+	}
 	if err != nil {
 		return err
 	}
