@@ -204,11 +204,14 @@ func sentencePart(t *text, i, hi int) int {
 // sentinel: "<sentinel:[0-9]+>"
 func sentinel(t *text, i, hi int) int {
 	e := literal(t, i, hi, "<sentinel:")
+	if e == i { // at once: from every digit of a long number to its end would take the square of its length
+		return i
+	}
 	from := e
 	for e < hi && t.cps[e] >= '0' && t.cps[e] <= '9' {
 		e++
 	}
-	if from == i || e == from || t.at(e, hi) != '>' {
+	if e == from || t.at(e, hi) != '>' {
 		return i
 	}
 	return e + 1

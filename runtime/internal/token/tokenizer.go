@@ -27,7 +27,6 @@ type Tokenizer struct {
 	tab   *format.Tokenizer
 	words []rule     // how byte-pair text is cut into words
 	first [256]int32 // node of the special tokens' trie behind each first byte, -1 none
-	users [256]bool  // first bytes of user-defined tokens
 }
 
 // New prepares a vocabulary; it reads nothing that grows with the vocabulary.
