@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -41,19 +40,17 @@ func openFile(path string) (*os.File, int64, error) {
 	return f, st.Size(), nil
 }
 
-// startsWith reports whether a file begins with the bytes. A file that cannot be read does not; opening it again says why.
-func startsWith(path string, magic []byte) bool {
+// isContainer reports whether a file begins as a container does. A file that cannot be read does not; opening it again says why.
+func isContainer(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	b := make([]byte, len(magic))
-	_, err = io.ReadFull(f, b)
-	return err == nil && bytes.Equal(b, magic)
+	var b [len(format.Magic)]byte
+	_, err = io.ReadFull(f, b[:])
+	return err == nil && b == format.Magic
 }
 
-func isGGUF(path string) bool      { return startsWith(path, []byte("GGUF")) }
-func isContainer(path string) bool { return startsWith(path, format.Magic[:]) }
 
 func hexOf(d [32]byte) string { return hex.EncodeToString(d[:]) }

@@ -32,7 +32,6 @@ type form struct {
 	finalCap  float64
 	streams   bool                // four streams side by side, see reference_streams_test.go
 	from      func(layer int) int // whose keys and values a layer uses
-	ff        int                 // 0: that of the recipe
 	mix       *mix
 	alibi     float64                                   // scores fall with the distance, the steepest head's by 2^(−alibi/n) per position for n heads
 	clamp     float64                                   // queries, keys and values are cut to ± this

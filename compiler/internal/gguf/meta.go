@@ -11,15 +11,6 @@ type Meta struct {
 	index map[string]int
 }
 
-// NewMeta makes a Meta of key-values that do not come from a file.
-func NewMeta(kvs []KV) Meta {
-	m := Meta{KVs: kvs, index: make(map[string]int, len(kvs))}
-	for i, kv := range kvs {
-		m.index[kv.Key] = i
-	}
-	return m
-}
-
 // Get gives the value of a key as it stands.
 func (m *Meta) Get(key string) (Value, bool) {
 	if i, ok := m.index[key]; ok {

@@ -328,11 +328,6 @@ func (s *Set) ReadAt(shard int, p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// ReaderAt gives the bytes of one file of the set. It is valid until Close.
-func (s *Set) ReaderAt(shard int) *io.SectionReader {
-	return io.NewSectionReader(s.Files[shard].r, 0, int64(s.Files[shard].Size))
-}
-
 // Unchanged fails with ErrChanged if the size or the time of a file that Open opened is another one than before it was read. Ask when all is read.
 func (s *Set) Unchanged() error {
 	for _, o := range s.opened {
