@@ -17,7 +17,7 @@ import (
 // The table of per-layer embeddings of gemma4 is read row by row: after tokens from all over it have been computed, none of it is among the process's pages.
 func TestPerLayerEmbeddingsAreNotResident(t *testing.T) {
 	m := newModel("gemma4")
-	m.vocab = 32768
+	m.vocab = 131072
 	recipes["gemma4"](m)
 	table := uint64(2 * 32 * m.layers * m.vocab) // halves
 	dir := t.TempDir()
@@ -52,6 +52,8 @@ func TestPerLayerEmbeddingsAreNotResident(t *testing.T) {
 	require.NoError(t, err)
 	rest := e.Container().Header.Length - rows
 	t.Logf("%d KiB of %d are resident; the table has %d, all the rest %d", kb, e.Container().Header.Length>>10, table>>10, rest>>10)
-	require.LessOrEqual(t, kb<<10, rest+128<<10, "the system maps up to 64 KiB around a page that is touched")
+	const border = 2 << 20 // what lies beside the table may share a large page with it, at either end
+	require.Greater(t, table, uint64(8*border))
+	require.LessOrEqual(t, kb<<10, rest+2*border, "the table is not among the process's pages")
 	require.Greater(t, kb<<10, uint64(1<<20), "it did run from the mapping")
 }
