@@ -52,5 +52,4 @@ func isContainer(path string) bool {
 	return err == nil && b == format.Magic
 }
 
-
 func hexOf(d [32]byte) string { return hex.EncodeToString(d[:]) }

@@ -289,9 +289,9 @@ func (p *publisher) readPeer(b []byte) error {
 
 func scan(s, format string, n *int) bool { _, err := fmt.Sscanf(s, format, n); return err == nil }
 
-// round4 keeps four figures: more are noise.
+// round4 keeps four figures: more are noise. What is no speed of anything is 0.
 func round4(v float64) float64 {
-	if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+	if !(v > 1e-9 && v < 1e15) {
 		return 0
 	}
 	scale := 1.0
@@ -359,17 +359,28 @@ func (p *publisher) manifest(ctx context.Context, path string) (*manifests.Manif
 		return nil, err
 	}
 	// What was measured before stays as long as the container is the same.
-	if old, err := os.ReadFile(filepath.Join(p.out, m.FileName())); err == nil {
-		if was, err := manifests.Parse(old); err == nil && was.Container.Root == m.Container.Root {
-			if len(m.Measured) == 0 {
-				m.Measured = was.Measured
-			}
-			if m.Compiler.Version == "" { // a program that does not know its version
-				m.Compiler.Version = was.Compiler.Version
-			}
+	if was := p.before(m); was != nil {
+		if len(m.Measured) == 0 {
+			m.Measured = was.Measured
+		}
+		if m.Compiler.Version == "" { // a program that does not know its version
+			m.Compiler.Version = was.Compiler.Version
 		}
 	}
 	return m, nil
+}
+
+// before is the manifest of the same container that was written by an earlier call, nil if there is none.
+func (p *publisher) before(m *manifests.Manifest) *manifests.Manifest {
+	old, err := os.ReadFile(filepath.Join(p.out, m.FileName()))
+	if err != nil {
+		return nil
+	}
+	was, err := manifests.Parse(old)
+	if err != nil || was.Container.Root != m.Container.Root {
+		return nil
+	}
+	return was
 }
 
 // source finds the container's source among the files at hand, by length and SHA-256, and describes it. It gives the path of the first part.
@@ -430,6 +441,7 @@ func (p *publisher) write(m *manifests.Manifest) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(p.out, m.FileName())
+	was := p.before(m)
 	if err := output.WriteBytes(path, 0o666, b); err != nil {
 		return "", err
 	}
@@ -437,7 +449,7 @@ func (p *publisher) write(m *manifests.Manifest) (string, error) {
 	sig := path + manifests.SignatureSuffix
 	if p.key == nil {
 		// A signature of other bytes would only mislead.
-		if err := os.Remove(sig); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := removed(sig); err != nil {
 			return "", err
 		}
 	} else {
@@ -449,18 +461,40 @@ func (p *publisher) write(m *manifests.Manifest) (string, error) {
 			return "", err
 		}
 	}
+	base := strings.TrimSuffix(path, ".json")
 	if !p.c.Bool("export") {
+		if was != nil {
+			return path, nil
+		}
+		for _, s := range statements { // and so would statements about another container
+			if err := removed(base + s.suffix); err != nil {
+				return "", err
+			}
+		}
 		return path, nil
 	}
-	base := strings.TrimSuffix(path, ".json")
-	for suffix, make := range map[string]func(manifests.Signer) ([]byte, error){".slsa.json": m.SLSA, ".sig": m.ModelSigning} {
-		b, err := make(*p.export)
+	for _, s := range statements {
+		b, err := s.make(m, *p.export)
 		if err != nil {
 			return "", err
 		}
-		if err := output.WriteBytes(base+suffix, 0o666, b); err != nil {
+		if err := output.WriteBytes(base+s.suffix, 0o666, b); err != nil {
 			return "", err
 		}
 	}
 	return path, nil
+}
+
+// statements are what --export writes besides a manifest.
+var statements = []struct {
+	suffix string
+	make   func(*manifests.Manifest, manifests.Signer) ([]byte, error)
+}{{".slsa.json", (*manifests.Manifest).SLSA}, {".sig", (*manifests.Manifest).ModelSigning}}
+
+// removed removes a file that is perhaps not there.
+func removed(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -241,4 +242,37 @@ func TestModelNamesArePlain(t *testing.T) {
 		require.True(t, manifests.PlainName(got))
 		require.Equal(t, strings.ToLower(got), got)
 	}
+}
+
+// TestStatementsAboutAnotherContainerAreNotLeftBeside: what --export wrote of a container goes when another one is published under its name without it.
+func TestStatementsAboutAnotherContainerAreNotLeftBeside(t *testing.T) {
+	dir, _ := publishTiny(t, "jns-tiny", "portable")
+	key := filepath.Join(t.TempDir(), "key")
+	_, err := call("keygen", key)
+	require.NoError(t, err)
+	publish := func(args ...string) {
+		_, err := call(append([]string{"publish", dir, "--source", tinyDir}, args...)...)
+		require.NoError(t, err)
+	}
+	statements := []string{filepath.Join(dir, "jns-tiny.portable.slsa.json"), filepath.Join(dir, "jns-tiny.portable.sig")}
+	publish("--key", key, "--export")
+	publish()
+	for _, s := range statements {
+		require.FileExists(t, s, "they are about the same container")
+	}
+	out := filepath.Join(dir, "jns-tiny.portable.jns")
+	_, err = compiler.Compile(context.Background(), compiler.Options{Source: filepath.Join(tinyDir, "jns-tiny.gguf"), Output: out, Target: "portable", KeepUnknown: true})
+	require.NoError(t, err)
+	publish()
+	for _, s := range statements {
+		require.NoFileExists(t, s)
+	}
+}
+
+// TestFiguresAreRounded, also those that are none.
+func TestFiguresAreRounded(t *testing.T) {
+	for v, want := range map[float64]float64{0.123456: 0.1235, 1: 1, 512.3456: 512.3, 123456: 123500, 5e-324: 0, -1: 0, math.Inf(1): 0, math.MaxFloat64: 0} {
+		require.InEpsilon(t, want+1, round4(v)+1, 1e-12)
+	}
+	require.Zero(t, round4(math.NaN()))
 }
