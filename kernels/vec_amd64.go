@@ -31,6 +31,9 @@ func fillVec(set string, v *Vec) {
 	}
 	v.Quantize = w.quantize
 	v.QuantizeFine = w.quantizeFine
+	if bool(w) && cpu.BlocksByFour() {
+		v.Quantize, v.QuantizeFine = quantize4, quantizeFine4
+	}
 	v.RMSNorm = w.rmsNorm
 	v.LayerNorm = w.layerNorm
 	v.Rope = w.rope
@@ -90,6 +93,39 @@ func (w wide) quantizeFine(hi, lo []byte, x []float32) {
 	var a amd64.VecArgs
 	a.Dst, a.C, a.A, a.N = unsafe.Pointer(unsafe.SliceData(hi[:n*48])), unsafe.Pointer(unsafe.SliceData(lo[:n*48])), at(x, n*32), n
 	amd64.Vec_quantizefine_avx2(&a)
+}
+
+// quads is the number of blocks that the functions of four blocks take at a time.
+const quads = 4
+
+// quantize4 is quantize by four blocks at a time; a group with a special one, and the rest, are done one by one.
+func quantize4(dst []byte, x []float32) {
+	for n := len(x) / 32; n > 0; {
+		if n >= quads {
+			var a amd64.VecArgs
+			a.Dst, a.A, a.N = unsafe.Pointer(unsafe.SliceData(dst[:n*48])), at(x, n*32), n
+			amd64.Vec_quantize4_avx512vnni(&a)
+			dst, x, n = dst[(n-a.N)*48:], x[(n-a.N)*32:], a.N
+		}
+		k := min(n, quads)
+		wide(true).quantize(dst, x[:k*32])
+		dst, x, n = dst[k*48:], x[k*32:], n-k
+	}
+}
+
+// quantizeFine4 is the same of quantizeFine.
+func quantizeFine4(hi, lo []byte, x []float32) {
+	for n := len(x) / 32; n > 0; {
+		if n >= quads {
+			var a amd64.VecArgs
+			a.Dst, a.C, a.A, a.N = unsafe.Pointer(unsafe.SliceData(hi[:n*48])), unsafe.Pointer(unsafe.SliceData(lo[:n*48])), at(x, n*32), n
+			amd64.Vec_quantizefine4_avx512vnni(&a)
+			hi, lo, x, n = hi[(n-a.N)*48:], lo[(n-a.N)*48:], x[(n-a.N)*32:], a.N
+		}
+		k := min(n, quads)
+		wide(true).quantizeFine(hi, lo, x[:k*32])
+		hi, lo, x, n = hi[k*48:], lo[k*48:], x[k*32:], n-k
+	}
 }
 
 func (w wide) rmsNorm(dst, x, wt []float32, eps float32) {

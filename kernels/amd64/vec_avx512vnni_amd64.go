@@ -98,3 +98,13 @@ func Vec_find_avx512vnni(a *VecArgs)
 //
 //go:noescape
 func Vec_expsum_avx512vnni(a *VecArgs)
+
+// Vec_quantize4_avx512vnni is scalar.Quantize of blocks of A to Dst, four at a time. N becomes the number of blocks that are left: fewer than four, or the next four have one that is zero, Inf or NaN.
+//
+//go:noescape
+func Vec_quantize4_avx512vnni(a *VecArgs)
+
+// Vec_quantizefine4_avx512vnni is scalar.QuantizeFine of blocks of A to Dst and C, four at a time. N becomes the number of blocks that are left: fewer than four, or the next four have one that is zero, Inf or NaN, or of which rounding leaves nothing.
+//
+//go:noescape
+func Vec_quantizefine4_avx512vnni(a *VecArgs)

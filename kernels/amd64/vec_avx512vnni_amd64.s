@@ -1706,3 +1706,491 @@ done80:
 	VMOVSS        X0, 48(AX)
 	VZEROUPPER
 	RET
+
+// func Vec_quantize4_avx512vnni(a *byte)
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI
+TEXT ·Vec_quantize4_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ         a+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         32(AX), BX
+	VPBROADCASTD vec_avx512vnni_7fffffff<>+0(SB), Z31
+	VPBROADCASTD vec_avx512vnni_00000001<>+0(SB), Z28
+	VPBROADCASTD vec_avx512vnni_00000002<>+0(SB), Z29
+	VPBROADCASTD vec_avx512vnni_00000003<>+0(SB), Z30
+	VPBROADCASTD vec_avx512vnni_01010101<>+0(SB), Y27
+	VBROADCASTSS vec_avx512vnni_3f800000<>+0(SB), X26
+
+loop81:
+	CMPQ    BX, $0x04
+	JB      end82
+	VMOVUPS (DX), Z16
+	VMOVUPS 64(DX), Z17
+	VMOVUPS 128(DX), Z18
+	VMOVUPS 192(DX), Z19
+	VMOVUPS 256(DX), Z20
+	VMOVUPS 320(DX), Z21
+	VMOVUPS 384(DX), Z22
+	VMOVUPS 448(DX), Z23
+
+	// Largest magnitudes of the blocks, as bits, in the lanes of X0.
+	VPANDD        Z31, Z16, Z0
+	VPANDD        Z31, Z17, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VPANDD        Z31, Z18, Z1
+	VPANDD        Z31, Z19, Z5
+	VPMAXUD       Z5, Z1, Z1
+	VPANDD        Z31, Z20, Z2
+	VPANDD        Z31, Z21, Z6
+	VPMAXUD       Z6, Z2, Z2
+	VPANDD        Z31, Z22, Z3
+	VPANDD        Z31, Z23, Z7
+	VPMAXUD       Z7, Z3, Z3
+	VEXTRACTI64X4 $0x01, Z0, Y4
+	VPMAXUD       Y4, Y0, Y0
+	VEXTRACTI64X4 $0x01, Z1, Y5
+	VPMAXUD       Y5, Y1, Y1
+	VEXTRACTI64X4 $0x01, Z2, Y6
+	VPMAXUD       Y6, Y2, Y2
+	VEXTRACTI64X4 $0x01, Z3, Y7
+	VPMAXUD       Y7, Y3, Y3
+	VEXTRACTI128  $0x01, Y0, X4
+	VPMAXUD       X4, X0, X0
+	VEXTRACTI128  $0x01, Y1, X5
+	VPMAXUD       X5, X1, X1
+	VEXTRACTI128  $0x01, Y2, X6
+	VPMAXUD       X6, X2, X2
+	VEXTRACTI128  $0x01, Y3, X7
+	VPMAXUD       X7, X3, X3
+	VPUNPCKLDQ    X1, X0, X4
+	VPUNPCKHDQ    X1, X0, X5
+	VPMAXUD       X5, X4, X4
+	VPUNPCKLDQ    X3, X2, X6
+	VPUNPCKHDQ    X3, X2, X7
+	VPMAXUD       X7, X6, X6
+	VPUNPCKLQDQ   X6, X4, X0
+	VPUNPCKHQDQ   X6, X4, X1
+	VPMAXUD       X1, X0, X0
+	VPSUBD.BCST   vec_avx512vnni_0d800000<>+0(SB), X0, X1
+	VPCMPUD.BCST  $0x05, vec_avx512vnni_72000000<>+0(SB), X1, K1
+	KORTESTW      K1, K1
+	JNZ           end82
+
+	// d = amax/127, codes by 1/d.
+	VDIVPS.BCST vec_avx512vnni_42fe0000<>+0(SB), X0, X10
+	VDIVPS      X10, X26, X11
+
+	// Block 0: codes, and their sums in fours.
+	VBROADCASTSS X11, Z0
+	VMULPS       Z0, Z16, Z1
+	VCVTPS2DQ    Z1, Z1
+	VMULPS       Z0, Z17, Z2
+	VCVTPS2DQ    Z2, Z2
+	VPMOVDB      Z1, X1
+	VPMOVDB      Z2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VMOVDQU      Y1, (CX)
+	VPXOR        Y12, Y12, Y12
+	VPDPBUSD     Y1, Y27, Y12
+
+	// Block 1: codes, and their sums in fours.
+	VPERMPS     Z11, Z28, Z0
+	VMULPS      Z0, Z18, Z1
+	VCVTPS2DQ   Z1, Z1
+	VMULPS      Z0, Z19, Z2
+	VCVTPS2DQ   Z2, Z2
+	VPMOVDB     Z1, X1
+	VPMOVDB     Z2, X2
+	VINSERTI128 $0x01, X2, Y1, Y1
+	VMOVDQU     Y1, 48(CX)
+	VPXOR       Y13, Y13, Y13
+	VPDPBUSD    Y1, Y27, Y13
+
+	// Block 2: codes, and their sums in fours.
+	VPERMPS     Z11, Z29, Z0
+	VMULPS      Z0, Z20, Z1
+	VCVTPS2DQ   Z1, Z1
+	VMULPS      Z0, Z21, Z2
+	VCVTPS2DQ   Z2, Z2
+	VPMOVDB     Z1, X1
+	VPMOVDB     Z2, X2
+	VINSERTI128 $0x01, X2, Y1, Y1
+	VMOVDQU     Y1, 96(CX)
+	VPXOR       Y14, Y14, Y14
+	VPDPBUSD    Y1, Y27, Y14
+
+	// Block 3: codes, and their sums in fours.
+	VPERMPS     Z11, Z30, Z0
+	VMULPS      Z0, Z22, Z1
+	VCVTPS2DQ   Z1, Z1
+	VMULPS      Z0, Z23, Z2
+	VCVTPS2DQ   Z2, Z2
+	VPMOVDB     Z1, X1
+	VPMOVDB     Z2, X2
+	VINSERTI128 $0x01, X2, Y1, Y1
+	VMOVDQU     Y1, 144(CX)
+	VPXOR       Y15, Y15, Y15
+	VPDPBUSD    Y1, Y27, Y15
+
+	// Sums of the first halves in X12, of all in X13, and the scalars.
+	VPHADDD      Y13, Y12, Y12
+	VPHADDD      Y15, Y14, Y14
+	VPHADDD      Y14, Y12, Y12
+	VEXTRACTI128 $0x01, Y12, X13
+	VPADDD       X12, X13, X13
+	VCVTDQ2PS    X13, X14
+	VMULPS       X10, X14, X14
+	VPXOR        X15, X15, X15
+	VPSLLD       $0x07, X12, X12
+	VPSUBD       X12, X15, X12
+	VPSLLD       $0x07, X13, X13
+	VPSUBD       X13, X15, X13
+	VPUNPCKLDQ   X14, X10, X0
+	VPUNPCKHDQ   X14, X10, X1
+	VPUNPCKLDQ   X12, X13, X2
+	VPUNPCKHDQ   X12, X13, X3
+	VPUNPCKLQDQ  X2, X0, X4
+	VMOVDQU      X4, 32(CX)
+	VPUNPCKHQDQ  X2, X0, X5
+	VMOVDQU      X5, 80(CX)
+	VPUNPCKLQDQ  X3, X1, X6
+	VMOVDQU      X6, 128(CX)
+	VPUNPCKHQDQ  X3, X1, X7
+	VMOVDQU      X7, 176(CX)
+	ADDQ         $0xc0, CX
+	ADDQ         $+512, DX
+	SUBQ         $0x04, BX
+	JMP          loop81
+
+end82:
+	MOVQ BX, 32(AX)
+	VZEROUPPER
+	RET
+
+DATA vec_avx512vnni_00000001<>+0(SB)/4, $0x00000001
+GLOBL vec_avx512vnni_00000001<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_00000002<>+0(SB)/4, $0x00000002
+GLOBL vec_avx512vnni_00000002<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_00000003<>+0(SB)/4, $0x00000003
+GLOBL vec_avx512vnni_00000003<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_01010101<>+0(SB)/4, $0x01010101
+GLOBL vec_avx512vnni_01010101<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_0d800000<>+0(SB)/4, $0x0d800000
+GLOBL vec_avx512vnni_0d800000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_72000000<>+0(SB)/4, $0x72000000
+GLOBL vec_avx512vnni_72000000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_42fe0000<>+0(SB)/4, $0x42fe0000
+GLOBL vec_avx512vnni_42fe0000<>(SB), RODATA|NOPTR, $4
+
+// func Vec_quantizefine4_avx512vnni(a *byte)
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI
+TEXT ·Vec_quantizefine4_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ         a+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         32(AX), BX
+	MOVQ         24(AX), SI
+	VPBROADCASTD vec_avx512vnni_7fffffff<>+0(SB), Z31
+	VPBROADCASTD vec_avx512vnni_00000001<>+0(SB), Z28
+	VPBROADCASTD vec_avx512vnni_00000002<>+0(SB), Z29
+	VPBROADCASTD vec_avx512vnni_00000003<>+0(SB), Z30
+	VPBROADCASTD vec_avx512vnni_01010101<>+0(SB), Y27
+	VBROADCASTSS vec_avx512vnni_3f800000<>+0(SB), X26
+
+loop83:
+	CMPQ    BX, $0x04
+	JB      end84
+	VMOVUPS (DX), Z16
+	VMOVUPS 64(DX), Z17
+	VMOVUPS 128(DX), Z18
+	VMOVUPS 192(DX), Z19
+	VMOVUPS 256(DX), Z20
+	VMOVUPS 320(DX), Z21
+	VMOVUPS 384(DX), Z22
+	VMOVUPS 448(DX), Z23
+
+	// Largest magnitudes of the blocks, as bits, in the lanes of X0.
+	VPANDD        Z31, Z16, Z0
+	VPANDD        Z31, Z17, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VPANDD        Z31, Z18, Z1
+	VPANDD        Z31, Z19, Z5
+	VPMAXUD       Z5, Z1, Z1
+	VPANDD        Z31, Z20, Z2
+	VPANDD        Z31, Z21, Z6
+	VPMAXUD       Z6, Z2, Z2
+	VPANDD        Z31, Z22, Z3
+	VPANDD        Z31, Z23, Z7
+	VPMAXUD       Z7, Z3, Z3
+	VEXTRACTI64X4 $0x01, Z0, Y4
+	VPMAXUD       Y4, Y0, Y0
+	VEXTRACTI64X4 $0x01, Z1, Y5
+	VPMAXUD       Y5, Y1, Y1
+	VEXTRACTI64X4 $0x01, Z2, Y6
+	VPMAXUD       Y6, Y2, Y2
+	VEXTRACTI64X4 $0x01, Z3, Y7
+	VPMAXUD       Y7, Y3, Y3
+	VEXTRACTI128  $0x01, Y0, X4
+	VPMAXUD       X4, X0, X0
+	VEXTRACTI128  $0x01, Y1, X5
+	VPMAXUD       X5, X1, X1
+	VEXTRACTI128  $0x01, Y2, X6
+	VPMAXUD       X6, X2, X2
+	VEXTRACTI128  $0x01, Y3, X7
+	VPMAXUD       X7, X3, X3
+	VPUNPCKLDQ    X1, X0, X4
+	VPUNPCKHDQ    X1, X0, X5
+	VPMAXUD       X5, X4, X4
+	VPUNPCKLDQ    X3, X2, X6
+	VPUNPCKHDQ    X3, X2, X7
+	VPMAXUD       X7, X6, X6
+	VPUNPCKLQDQ   X6, X4, X0
+	VPUNPCKHQDQ   X6, X4, X1
+	VPMAXUD       X1, X0, X0
+	VPSUBD.BCST   vec_avx512vnni_0d800000<>+0(SB), X0, X1
+	VPCMPUD.BCST  $0x05, vec_avx512vnni_72000000<>+0(SB), X1, K1
+	KORTESTW      K1, K1
+	JNZ           end84
+
+	// d = amax/127, codes by 1/d.
+	VDIVPS.BCST vec_avx512vnni_42fe0000<>+0(SB), X0, X10
+	VDIVPS      X10, X26, X11
+
+	// Block 0: codes, and their sums in fours.
+	VBROADCASTSS X11, Z0
+	VMULPS       Z0, Z16, Z1
+	VCVTPS2DQ    Z1, Z1
+	VMULPS       Z0, Z17, Z2
+	VCVTPS2DQ    Z2, Z2
+	VBROADCASTSS X10, Z3
+	VCVTDQ2PS    Z1, Z4
+	VFNMADD231PS Z3, Z4, Z16
+	VCVTDQ2PS    Z2, Z5
+	VFNMADD231PS Z3, Z5, Z17
+	VPMOVDB      Z1, X1
+	VPMOVDB      Z2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VMOVDQU      Y1, (CX)
+	VPXOR        Y12, Y12, Y12
+	VPDPBUSD     Y1, Y27, Y12
+
+	// Block 1: codes, and their sums in fours.
+	VPERMPS      Z11, Z28, Z0
+	VMULPS       Z0, Z18, Z1
+	VCVTPS2DQ    Z1, Z1
+	VMULPS       Z0, Z19, Z2
+	VCVTPS2DQ    Z2, Z2
+	VPERMPS      Z10, Z28, Z3
+	VCVTDQ2PS    Z1, Z4
+	VFNMADD231PS Z3, Z4, Z18
+	VCVTDQ2PS    Z2, Z5
+	VFNMADD231PS Z3, Z5, Z19
+	VPMOVDB      Z1, X1
+	VPMOVDB      Z2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VMOVDQU      Y1, 48(CX)
+	VPXOR        Y13, Y13, Y13
+	VPDPBUSD     Y1, Y27, Y13
+
+	// Block 2: codes, and their sums in fours.
+	VPERMPS      Z11, Z29, Z0
+	VMULPS       Z0, Z20, Z1
+	VCVTPS2DQ    Z1, Z1
+	VMULPS       Z0, Z21, Z2
+	VCVTPS2DQ    Z2, Z2
+	VPERMPS      Z10, Z29, Z3
+	VCVTDQ2PS    Z1, Z4
+	VFNMADD231PS Z3, Z4, Z20
+	VCVTDQ2PS    Z2, Z5
+	VFNMADD231PS Z3, Z5, Z21
+	VPMOVDB      Z1, X1
+	VPMOVDB      Z2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VMOVDQU      Y1, 96(CX)
+	VPXOR        Y14, Y14, Y14
+	VPDPBUSD     Y1, Y27, Y14
+
+	// Block 3: codes, and their sums in fours.
+	VPERMPS      Z11, Z30, Z0
+	VMULPS       Z0, Z22, Z1
+	VCVTPS2DQ    Z1, Z1
+	VMULPS       Z0, Z23, Z2
+	VCVTPS2DQ    Z2, Z2
+	VPERMPS      Z10, Z30, Z3
+	VCVTDQ2PS    Z1, Z4
+	VFNMADD231PS Z3, Z4, Z22
+	VCVTDQ2PS    Z2, Z5
+	VFNMADD231PS Z3, Z5, Z23
+	VPMOVDB      Z1, X1
+	VPMOVDB      Z2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VMOVDQU      Y1, 144(CX)
+	VPXOR        Y15, Y15, Y15
+	VPDPBUSD     Y1, Y27, Y15
+
+	// Sums of the first halves in X12, of all in X13, and the scalars.
+	VPHADDD      Y13, Y12, Y12
+	VPHADDD      Y15, Y14, Y14
+	VPHADDD      Y14, Y12, Y12
+	VEXTRACTI128 $0x01, Y12, X13
+	VPADDD       X12, X13, X13
+	VCVTDQ2PS    X13, X14
+	VMULPS       X10, X14, X14
+	VPXOR        X15, X15, X15
+	VPSLLD       $0x07, X12, X12
+	VPSUBD       X12, X15, X12
+	VPSLLD       $0x07, X13, X13
+	VPSUBD       X13, X15, X13
+	VPUNPCKLDQ   X14, X10, X0
+	VPUNPCKHDQ   X14, X10, X1
+	VPUNPCKLDQ   X12, X13, X2
+	VPUNPCKHDQ   X12, X13, X3
+	VPUNPCKLQDQ  X2, X0, X4
+	VMOVDQU      X4, 32(CX)
+	VPUNPCKHQDQ  X2, X0, X5
+	VMOVDQU      X5, 80(CX)
+	VPUNPCKLQDQ  X3, X1, X6
+	VMOVDQU      X6, 128(CX)
+	VPUNPCKHQDQ  X3, X1, X7
+	VMOVDQU      X7, 176(CX)
+
+	// Largest magnitudes of the blocks, as bits, in the lanes of X0.
+	VPANDD        Z31, Z16, Z0
+	VPANDD        Z31, Z17, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VPANDD        Z31, Z18, Z1
+	VPANDD        Z31, Z19, Z5
+	VPMAXUD       Z5, Z1, Z1
+	VPANDD        Z31, Z20, Z2
+	VPANDD        Z31, Z21, Z6
+	VPMAXUD       Z6, Z2, Z2
+	VPANDD        Z31, Z22, Z3
+	VPANDD        Z31, Z23, Z7
+	VPMAXUD       Z7, Z3, Z3
+	VEXTRACTI64X4 $0x01, Z0, Y4
+	VPMAXUD       Y4, Y0, Y0
+	VEXTRACTI64X4 $0x01, Z1, Y5
+	VPMAXUD       Y5, Y1, Y1
+	VEXTRACTI64X4 $0x01, Z2, Y6
+	VPMAXUD       Y6, Y2, Y2
+	VEXTRACTI64X4 $0x01, Z3, Y7
+	VPMAXUD       Y7, Y3, Y3
+	VEXTRACTI128  $0x01, Y0, X4
+	VPMAXUD       X4, X0, X0
+	VEXTRACTI128  $0x01, Y1, X5
+	VPMAXUD       X5, X1, X1
+	VEXTRACTI128  $0x01, Y2, X6
+	VPMAXUD       X6, X2, X2
+	VEXTRACTI128  $0x01, Y3, X7
+	VPMAXUD       X7, X3, X3
+	VPUNPCKLDQ    X1, X0, X4
+	VPUNPCKHDQ    X1, X0, X5
+	VPMAXUD       X5, X4, X4
+	VPUNPCKLDQ    X3, X2, X6
+	VPUNPCKHDQ    X3, X2, X7
+	VPMAXUD       X7, X6, X6
+	VPUNPCKLQDQ   X6, X4, X0
+	VPUNPCKHQDQ   X6, X4, X1
+	VPMAXUD       X1, X0, X0
+	VPSUBD.BCST   vec_avx512vnni_0d800000<>+0(SB), X0, X1
+	VPCMPUD.BCST  $0x05, vec_avx512vnni_72000000<>+0(SB), X1, K1
+	KORTESTW      K1, K1
+	JNZ           end84
+
+	// d = amax/127, codes by 1/d.
+	VDIVPS.BCST vec_avx512vnni_42fe0000<>+0(SB), X0, X10
+	VDIVPS      X10, X26, X11
+
+	// Block 0: codes, and their sums in fours.
+	VBROADCASTSS X11, Z0
+	VMULPS       Z0, Z16, Z1
+	VCVTPS2DQ    Z1, Z1
+	VMULPS       Z0, Z17, Z2
+	VCVTPS2DQ    Z2, Z2
+	VPMOVDB      Z1, X1
+	VPMOVDB      Z2, X2
+	VINSERTI128  $0x01, X2, Y1, Y1
+	VMOVDQU      Y1, (SI)
+	VPXOR        Y12, Y12, Y12
+	VPDPBUSD     Y1, Y27, Y12
+
+	// Block 1: codes, and their sums in fours.
+	VPERMPS     Z11, Z28, Z0
+	VMULPS      Z0, Z18, Z1
+	VCVTPS2DQ   Z1, Z1
+	VMULPS      Z0, Z19, Z2
+	VCVTPS2DQ   Z2, Z2
+	VPMOVDB     Z1, X1
+	VPMOVDB     Z2, X2
+	VINSERTI128 $0x01, X2, Y1, Y1
+	VMOVDQU     Y1, 48(SI)
+	VPXOR       Y13, Y13, Y13
+	VPDPBUSD    Y1, Y27, Y13
+
+	// Block 2: codes, and their sums in fours.
+	VPERMPS     Z11, Z29, Z0
+	VMULPS      Z0, Z20, Z1
+	VCVTPS2DQ   Z1, Z1
+	VMULPS      Z0, Z21, Z2
+	VCVTPS2DQ   Z2, Z2
+	VPMOVDB     Z1, X1
+	VPMOVDB     Z2, X2
+	VINSERTI128 $0x01, X2, Y1, Y1
+	VMOVDQU     Y1, 96(SI)
+	VPXOR       Y14, Y14, Y14
+	VPDPBUSD    Y1, Y27, Y14
+
+	// Block 3: codes, and their sums in fours.
+	VPERMPS     Z11, Z30, Z0
+	VMULPS      Z0, Z22, Z1
+	VCVTPS2DQ   Z1, Z1
+	VMULPS      Z0, Z23, Z2
+	VCVTPS2DQ   Z2, Z2
+	VPMOVDB     Z1, X1
+	VPMOVDB     Z2, X2
+	VINSERTI128 $0x01, X2, Y1, Y1
+	VMOVDQU     Y1, 144(SI)
+	VPXOR       Y15, Y15, Y15
+	VPDPBUSD    Y1, Y27, Y15
+
+	// Sums of the first halves in X12, of all in X13, and the scalars.
+	VPHADDD      Y13, Y12, Y12
+	VPHADDD      Y15, Y14, Y14
+	VPHADDD      Y14, Y12, Y12
+	VEXTRACTI128 $0x01, Y12, X13
+	VPADDD       X12, X13, X13
+	VCVTDQ2PS    X13, X14
+	VMULPS       X10, X14, X14
+	VPXOR        X15, X15, X15
+	VPSLLD       $0x07, X12, X12
+	VPSUBD       X12, X15, X12
+	VPSLLD       $0x07, X13, X13
+	VPSUBD       X13, X15, X13
+	VPUNPCKLDQ   X14, X10, X0
+	VPUNPCKHDQ   X14, X10, X1
+	VPUNPCKLDQ   X12, X13, X2
+	VPUNPCKHDQ   X12, X13, X3
+	VPUNPCKLQDQ  X2, X0, X4
+	VMOVDQU      X4, 32(SI)
+	VPUNPCKHQDQ  X2, X0, X5
+	VMOVDQU      X5, 80(SI)
+	VPUNPCKLQDQ  X3, X1, X6
+	VMOVDQU      X6, 128(SI)
+	VPUNPCKHQDQ  X3, X1, X7
+	VMOVDQU      X7, 176(SI)
+	ADDQ         $0xc0, SI
+	ADDQ         $0xc0, CX
+	ADDQ         $+512, DX
+	SUBQ         $0x04, BX
+	JMP          loop83
+
+end84:
+	MOVQ BX, 32(AX)
+	VZEROUPPER
+	RET

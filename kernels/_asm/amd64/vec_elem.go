@@ -34,7 +34,10 @@ func vecFile(v *vm) {
 	v.maxAbs()
 	v.find()
 	v.expSum()
-	if !v.wide {
+	if v.wide {
+		v.quantizeQuads(false)
+		v.quantizeQuads(true)
+	} else {
 		// The AVX-512 set uses these functions too.
 		v.quantize()
 		v.quantizeFine()
