@@ -149,7 +149,7 @@ func TestAttentionTouchesNothingBeyondItsOperands(t *testing.T) {
 	for _, set := range kernels.Available() {
 		v := kernels.VecFor(set)
 		for _, d := range []int{1, 2, 7, 8, 64, 80} {
-			for _, dv := range []int{1, 8, 16, 24, 64, 72} {
+			for _, dv := range []int{1, 8, 16, 24, 64, 72, 96} {
 				t.Run(fmt.Sprintf("%s/%d/%d", set, d, dv), func(t *testing.T) {
 					for n := 1; n <= kernels.AttendMax; n++ {
 						attentionTouches(t, v, d, dv, n)
@@ -170,4 +170,6 @@ func attentionTouches(t *testing.T, v *kernels.Vec, d, dv, n int) {
 		g.Lo[i], g.Hi[i] = int32(i), kernels.KVChunk
 	}
 	require.Empty(t, touching(func() { v.Attend(&g) }), "%d queries", n)
+	g.K, g.V, g.Halves = at(kv8Bytes(d)), at(kv8Bytes(dv)), at(up64(2*kernels.KVChunk*(d+dv)))
+	require.Empty(t, touching(func() { v.Attend8(&g) }), "%d queries, eight bits", n)
 }

@@ -112,6 +112,8 @@ type Vec struct {
 	ExpandK8, ExpandV8 func(dst, codes unsafe.Pointer, n int)
 	// Attend adds one page (see AttendArgs).
 	Attend func(a *AttendArgs)
+	// Attend8 is Attend for a page in eight bits; bits are those of Attend on the page of halves that ExpandK8 and ExpandV8 make.
+	Attend8 func(a *AttendArgs)
 	// Join merges pages that were attended to apart (see JoinArgs): state and bits are those of Attend on one page after the other.
 	Join func(a *JoinArgs)
 	// Fetch asks for n bytes to be brought into the caller's second-level cache, if the machine has such an instruction. It waits for nothing, faults never and changes nothing.

@@ -27,6 +27,7 @@ var scalarVec = Vec{
 	ExpandK8:     scalar.ExpandK8,
 	ExpandV8:     scalar.ExpandV8,
 	Attend:       scalar.Attend,
+	Attend8:      scalar.Attend8,
 	Join:         scalar.Join,
 	Fetch:        func(unsafe.Pointer, int) {},
 	Finish:       scalar.Finish,

@@ -53,6 +53,11 @@ func fillVec(set string, v *Vec) {
 	v.Attend = w.attend
 	v.Join = w.join
 	v.Fetch = fetch
+	if bool(w) && cpu.Halves() {
+		fillAttend8(v, nil) // three operations for 32 numbers
+	} else {
+		fillAttend8(v, w.attendCodes)
+	}
 	v.Finish = func(dst, o []float32, l float32) { w.scale(dst, o, 1/l) }
 	v.ArgMax = w.argMax
 	v.Exp = w.exp

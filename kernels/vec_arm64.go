@@ -35,6 +35,7 @@ func fillVec(set string, v *Vec) {
 	v.StoreK = neonStoreK
 	v.StoreV = neonStoreV
 	v.Attend = neonAttend
+	fillAttend8(v, nil)
 	v.Join = neonJoin
 	v.Finish = func(dst, o []float32, l float32) { neonScale(dst, o, 1/l) }
 	v.ArgMax = neonArgMax

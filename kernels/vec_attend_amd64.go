@@ -26,15 +26,7 @@ func (w wide) attend(a *arg.AttendArgs) {
 		group = arg.AttendMax
 	}
 	var s amd64.AttendStep
-	s.QStride, s.K, s.V, s.OStride = a.QStride, a.K, a.V, a.OStride
-	s.NextK, s.NextV = a.NextK, a.NextV
-	if s.NextK == nil { // an address that is mapped: looking for another is slow
-		s.NextK, s.NextV = a.K, a.V
-	}
-	s.D, s.DV, s.Scale, s.Cap = a.D, a.DV, a.Scale, a.Cap
-	if a.Cap != 0 {
-		s.InvCap = 1 / a.Cap
-	}
+	attendStep(&s, a)
 	if w && a.N > attendWell {
 		group = (a.N + 1) / 2 // the page is in the first-level cache for the second half
 	}
@@ -43,16 +35,40 @@ func (w wide) attend(a *arg.AttendArgs) {
 		if !span(&s, a.Lo[i:i+n], a.Hi[i:i+n]) {
 			continue
 		}
-		s.Q = unsafe.Add(a.Q, uintptr(i)*a.QStride)
-		s.O = unsafe.Add(a.O, uintptr(i)*a.OStride)
-		s.S = unsafe.Add(a.S, i*4*arg.KVChunk)
-		s.M, s.L = unsafe.Add(a.M, i*4), unsafe.Add(a.L, i*4)
+		attendRows(&s, a, i)
 		if w {
 			attendWide(&s, n)
 		} else {
 			attendNarrow(&s, n)
 		}
 	}
+}
+
+// attendStep fills in what all queries of a share.
+func attendStep(s *amd64.AttendStep, a *arg.AttendArgs) {
+	s.QStride, s.K, s.V, s.OStride = a.QStride, a.K, a.V, a.OStride
+	s.D, s.DV, s.Scale, s.Cap = a.D, a.DV, a.Scale, a.Cap
+	if a.Cap != 0 {
+		s.InvCap = 1 / a.Cap
+	}
+	nextK, nextV := a.NextK, a.NextV
+	if nextK == nil { // an address that is mapped: looking for another is slow
+		nextK, nextV = a.K, a.V
+	}
+	s.NearK, s.NearV, s.NearS = a.V, nextK, nextK
+	if prefetching.Once {
+		s.FarK, s.FarV = a.K, a.V // which are there
+	} else {
+		s.FarK, s.FarV = nextK, nextV
+	}
+}
+
+// attendRows fills in what the queries from i on have of their own.
+func attendRows(s *amd64.AttendStep, a *arg.AttendArgs, i int) {
+	s.Q = unsafe.Add(a.Q, uintptr(i)*a.QStride)
+	s.O = unsafe.Add(a.O, uintptr(i)*a.OStride)
+	s.S = unsafe.Add(a.S, i*4*arg.KVChunk)
+	s.M, s.L = unsafe.Add(a.M, i*4), unsafe.Add(a.L, i*4)
 }
 
 // span fills in which query sees what and reports whether any sees anything.
@@ -129,7 +145,7 @@ func attendWide(s *amd64.AttendStep, n int) {
 	case 16:
 		amd64.Attend_scores16_avx512vnni(s)
 	}
-	amd64.Attend_soften_avx512vnni(s)
+	softenWide(s, n)
 	switch n {
 	case 1:
 		amd64.Attend_weigh1_avx512vnni(s)
@@ -163,6 +179,17 @@ func attendWide(s *amd64.AttendStep, n int) {
 		amd64.Attend_weigh15_avx512vnni(s)
 	case 16:
 		amd64.Attend_weigh16_avx512vnni(s)
+	}
+}
+
+// fewSoftened is up to how many queries memory, not arithmetic, bounds the attention to a page, so that it must not idle while scores become exponentials.
+const fewSoftened = 4
+
+func softenWide(s *amd64.AttendStep, n int) {
+	if prefetching.Once && n <= fewSoftened {
+		amd64.Attend_softenahead_avx512vnni(s)
+	} else {
+		amd64.Attend_soften_avx512vnni(s)
 	}
 }
 

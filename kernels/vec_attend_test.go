@@ -229,6 +229,10 @@ func BenchmarkAttendLong(b *testing.B) {
 					for b.Loop() {
 						for at := 0; at+2*step <= len(buf); at += 2 * step {
 							a.K, a.V = unsafe.Pointer(&buf[at]), unsafe.Pointer(&buf[at+step])
+							a.NextK, a.NextV = nil, nil
+							if next := at + 2*step; next+2*step <= len(buf) {
+								a.NextK, a.NextV = unsafe.Pointer(&buf[next]), unsafe.Pointer(&buf[next+step])
+							}
 							v.Attend(&a)
 						}
 					}

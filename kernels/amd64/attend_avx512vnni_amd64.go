@@ -168,3 +168,8 @@ func Attend_weigh16_avx512vnni(a *AttendStep)
 //
 //go:noescape
 func Attend_soften_avx512vnni(a *AttendStep)
+
+// Attend_softenahead_avx512vnni turns the first Rows rows of S into e^(s − max) within RowLo, RowHi (outside it leaves anything), and brings M, L, Alpha and Beta up to date. With an odd number of rows one more is read and written under AVX-512, for nothing.
+//
+//go:noescape
+func Attend_softenahead_avx512vnni(a *AttendStep)

@@ -32,7 +32,14 @@ type AttendStep struct {
 	Active             [64]uint16
 	Alpha, Beta        [16]float32 // set by soften: factors of the old state and of the page
 	RowLo, RowHi       [16]int32
-	NextK, NextV       unsafe.Pointer // fetched, not read: what comes next
+	// Fetched, not read: while K is read, into the first-level cache and into the second; while V is read; and in between.
+	NearK, FarK, NearV, FarV, NearS unsafe.Pointer
+	// Where K and V are codes: their scales and how many there are, those of the next page, which are fetched; scratch for factors of the values' scales, see Attend_codescales.
+	KS, VS         unsafe.Pointer
+	KN, VN         int
+	NextKS, NextVS unsafe.Pointer
+	T              unsafe.Pointer
+	TGap, Wild     int
 }
 
 // JoinStep is the argument block of Attend_join, for up to 16 (AVX-512) or 8 (AVX2) queries of all pages.

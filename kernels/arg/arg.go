@@ -45,6 +45,8 @@ type AttendArgs struct {
 	O          unsafe.Pointer // N rows of DV float32
 	OStride    uintptr        // bytes
 
+	Halves unsafe.Pointer // scratch where K and V are in eight bits: 2·KVChunk·(D + DV) bytes, 64-byte aligned
+
 	NextK, NextV unsafe.Pointer // of the page that comes next, which may be fetched ahead; nil: none. Nothing is read there
 }
 

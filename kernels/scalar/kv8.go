@@ -102,3 +102,12 @@ func ExpandV8(dst, codes unsafe.Pointer, dv int) {
 		}
 	}
 }
+
+// Attend8 is Attend for a page whose K and V are in eight bits: bits are those of Attend on the halves that ExpandK8 and ExpandV8 make, for which a.Halves has room.
+func Attend8(a *arg.AttendArgs) {
+	b := *a
+	b.K, b.V = a.Halves, unsafe.Add(a.Halves, 2*arg.KVChunk*a.D)
+	ExpandK8(b.K, a.K, a.D)
+	ExpandV8(b.V, a.V, a.DV)
+	Attend(&b)
+}

@@ -69,7 +69,13 @@ func functions() []function {
 		inPlace("rope", func(v *kernels.Vec, x []float32, in *inputs) { v.Rope(x, in.b[:in.n/2], in.c[:in.n/2], false) }),
 		inPlace("rope_neox", func(v *kernels.Vec, x []float32, in *inputs) { v.Rope(x, in.b[:in.n/2], in.c[:in.n/2], true) }),
 		{"quantize", quantize},
-		{"attend", attend},
+		{"attend", func(v *kernels.Vec, in *inputs) []float32 { return attend(v, in, 1+in.n%kernels.AttendMax, false) }},
+		{"attend_eight_bits", func(v *kernels.Vec, in *inputs) (out []float32) {
+			for n := 1; n <= 9; n++ { // few queries have kernels of their own
+				out = append(out, attend(v, in, n, true)...)
+			}
+			return out
+		}},
 		{"scan_step", func(v *kernels.Vec, in *inputs) []float32 {
 			const k = 16
 			s, y := tame(in.r, in.n*k), poisoned(in.n)
@@ -104,30 +110,49 @@ func quantize(v *kernels.Vec, in *inputs) (out []float32) {
 	return out
 }
 
-// attend adds two pages of keys and values, the second seen in part, for as many queries as n allows.
-func attend(v *kernels.Vec, in *inputs) []float32 {
-	d, n := []int{16, 64, 80}[in.n%3], 1+in.n%kernels.AttendMax
+// attend adds two pages of keys and values, the second seen in part, for n queries.
+func attend(v *kernels.Vec, in *inputs, n int, eight bool) []float32 {
+	d := []int{96, 64, 80, 128, 16}[in.n%5]
 	q, o := tame(in.r, n*d), make([]float32, n*d)
-	scratch := make([]byte, kernels.AttendMax*kernels.KVChunk*4+64)
-	s := unsafe.Pointer(&scratch[0])
-	s = unsafe.Add(s, (64-uintptr(s)%64)%64)
 	m, l := make([]float32, kernels.AttendMax), make([]float32, kernels.AttendMax)
 	for i := range m {
 		m[i] = float32(math.Inf(-1))
 	}
 	for page := range 2 {
-		k, val := halves(in.r, kernels.KVChunk*d), halves(in.r, kernels.KVChunk*d)
-		a := kernels.AttendArgs{Q: unsafe.Pointer(&q[0]), QStride: uintptr(d) * 4, K: unsafe.Pointer(&k[0]), V: unsafe.Pointer(&val[0]), D: d, DV: d, N: n,
-			Scale: float32(1 / math.Sqrt(float64(d))), S: s, O: unsafe.Pointer(&o[0]), OStride: uintptr(d) * 4, M: unsafe.Pointer(&m[0]), L: unsafe.Pointer(&l[0])}
+		a := kernels.AttendArgs{Q: unsafe.Pointer(&q[0]), QStride: uintptr(d) * 4, D: d, DV: d, N: n, Scale: float32(1 / math.Sqrt(float64(d))),
+			S: scratch(kernels.AttendMax * kernels.KVChunk * 4), O: unsafe.Pointer(&o[0]), OStride: uintptr(d) * 4, M: unsafe.Pointer(&m[0]), L: unsafe.Pointer(&l[0])}
 		for i := range n {
 			a.Hi[i] = kernels.KVChunk
 			if page == 1 {
 				a.Hi[i] = int32(1 + (in.r.IntN(kernels.KVChunk)+i)%kernels.KVChunk)
 			}
 		}
+		if eight {
+			a.K, a.V, a.Halves = eights(in.r, d, v.StoreK8), eights(in.r, d, v.StoreV8), scratch(2*kernels.KVChunk*2*d)
+			v.Attend8(&a)
+			continue
+		}
+		k, val := halves(in.r, kernels.KVChunk*d), halves(in.r, kernels.KVChunk*d)
+		a.K, a.V = unsafe.Pointer(&k[0]), unsafe.Pointer(&val[0])
 		v.Attend(&a)
 	}
 	return append(append(o, m[:n]...), l[:n]...)
+}
+
+// scratch is memory at a multiple of 64.
+func scratch(n int) unsafe.Pointer {
+	b := make([]byte, n+64)
+	p := unsafe.Pointer(&b[0])
+	return unsafe.Add(p, (64-uintptr(p)%64)%64)
+}
+
+// eights is a page of d eight-bit numbers a position with their scales.
+func eights(r *rand.Rand, d int, store func(codes unsafe.Pointer, x []float32, pos int)) unsafe.Pointer {
+	codes := scratch(kernels.KVChunk * (d + 2*((d+31)/32)))
+	for pos := range kernels.KVChunk {
+		store(codes, tame(r, d), pos)
+	}
+	return codes
 }
 
 func halves(r *rand.Rand, n int) []uint16 {

@@ -42,8 +42,20 @@ const (
 	asBeta   = asAlpha + 4*arg.AttendMax
 	asRowLo  = asBeta + 4*arg.AttendMax
 	asRowHi  = asRowLo + 4*arg.AttendMax
-	asNextK  = asRowHi + 4*arg.AttendMax
-	asNextV  = asNextK + 8
+	asNearK  = asRowHi + 4*arg.AttendMax
+	asFarK   = asNearK + 8
+	asNearV  = asNearK + 16
+	asFarV   = asNearK + 24
+	asNearS  = asNearK + 32
+	asKS     = asNearK + 40
+	asVS     = asNearK + 48
+	asKN     = asNearK + 56
+	asVN     = asNearK + 64
+	asNextKS = asNearK + 72
+	asNextVS = asNearK + 80
+	asT      = asNearK + 88
+	asTGap   = asNearK + 96
+	asWild   = asNearK + 104
 	asCap    = asScale + 4
 	asInvCap = asScale + 8
 )
@@ -63,7 +75,10 @@ func attendFile(v *vm) {
 		v.scores(n)
 		v.weigh(n)
 	}
-	v.soften()
+	v.soften(false)
+	if v.wide {
+		v.soften(true)
+	}
 }
 
 // halves loads a vector of halves as floats.
@@ -85,22 +100,16 @@ func (v *vm) scores(n int) {
 	}
 	passes := vecs / cols
 	q0, stride := v.field(a, asQ), v.field(a, asQStride)
+	q := v.rowsOf(n, stride)
 	k, s := v.field(a, asK), v.field(a, asS)
-	three := v.GP64()
-	v.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 2}, three)
-	// Row i is at bases[j] + stride·{0, 1, 2, 4}; the bases are three rows apart.
-	bases := make([]reg.GPVirtual, (n+2)/3)
-	for j := range bases {
-		bases[j] = v.GP64()
-	}
 	v.Comment("As many passes as reach Hi.")
 	pass := v.field(a, asHi)
 	v.ADDQ(operand.U32(arg.KVChunk/passes-1), pass)
 	v.SHRQ(operand.U8(bits.TrailingZeros(uint(arg.KVChunk/passes))), pass)
 	near, far := v.GP64(), v.GP64()
 	if n <= fewQueries {
-		v.MOVQ(mem(a, asV), near)
-		v.MOVQ(mem(a, asNextK), far)
+		v.MOVQ(mem(a, asNearK), near)
+		v.MOVQ(mem(a, asFarK), far)
 	}
 	outer, inner := v.label("pass"), v.label("loop")
 	acc := func(i, c int) reg.Register { return v.r(i*cols + c) }
@@ -108,25 +117,11 @@ func (v *vm) scores(n int) {
 	next := func(c int) reg.Register { return v.r(n*cols + cols + 1 + c) }
 
 	v.Label(outer)
-	v.MOVQ(q0, bases[0])
-	for j := range bases[1:] {
-		v.LEAQ(operand.Mem{Base: bases[j], Index: three, Scale: 1}, bases[j+1])
-	}
+	q.start(q0)
 	kp, d := v.GP64(), v.field(a, asD)
 	v.MOVQ(k, kp)
 	for i := range n * cols {
 		v.zero(i)
-	}
-	row := func(i int) operand.Mem {
-		switch {
-		case i%3 == 0:
-			return mem(bases[i/3], 0)
-		case i < 3:
-			return operand.Mem{Base: bases[0], Index: stride, Scale: uint8(i)}
-		case i%3 == 1:
-			return operand.Mem{Base: bases[i/3-1], Index: stride, Scale: 4}
-		}
-		return operand.Mem{Base: bases[i/3], Index: stride, Scale: 2}
 	}
 	const kRow = 2 * arg.KVChunk
 	products := func() {
@@ -136,12 +131,12 @@ func (v *vm) scores(n int) {
 		for i := range n {
 			if v.wide && cols == 1 {
 				for c := range cols {
-					v.VFMADD231PS_BCST(row(i), kv(c), acc(i, c))
+					v.VFMADD231PS_BCST(q.at(i), kv(c), acc(i, c))
 				}
 				continue
 			}
 			b := v.r(n*cols + cols)
-			v.bcast(b, row(i))
+			v.bcast(b, q.at(i))
 			for c := range cols {
 				v.fma(acc(i, c), kv(c), b)
 			}
@@ -154,9 +149,7 @@ func (v *vm) scores(n int) {
 	}
 	advance := func() {
 		v.SUBQ(operand.I8(-kRow), kp)
-		for _, q := range bases {
-			v.ADDQ(operand.U8(4), q)
-		}
+		q.advance()
 	}
 	if v.turnsAhead(n) {
 		last := v.label("last")
@@ -194,6 +187,48 @@ func (v *vm) scores(n int) {
 	v.end()
 }
 
+// queryRows are the rows of n queries, of which loops read one element after the other. Row i is at bases[j] + stride·{0, 1, 2, 4}; the bases are three rows apart.
+type queryRows struct {
+	v             *vm
+	stride, three reg.GPVirtual
+	bases         []reg.GPVirtual
+}
+
+func (v *vm) rowsOf(n int, stride reg.GPVirtual) *queryRows {
+	q := &queryRows{v: v, stride: stride, three: v.GP64(), bases: make([]reg.GPVirtual, (n+2)/3)}
+	v.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 2}, q.three)
+	for j := range q.bases {
+		q.bases[j] = v.GP64()
+	}
+	return q
+}
+
+// start goes to the first element of the rows from first on.
+func (q *queryRows) start(first reg.GPVirtual) {
+	q.v.MOVQ(first, q.bases[0])
+	for j := range q.bases[1:] {
+		q.v.LEAQ(operand.Mem{Base: q.bases[j], Index: q.three, Scale: 1}, q.bases[j+1])
+	}
+}
+
+func (q *queryRows) at(i int) operand.Mem {
+	switch {
+	case i%3 == 0:
+		return mem(q.bases[i/3], 0)
+	case i < 3:
+		return operand.Mem{Base: q.bases[0], Index: q.stride, Scale: uint8(i)}
+	case i%3 == 1:
+		return operand.Mem{Base: q.bases[i/3-1], Index: q.stride, Scale: 4}
+	}
+	return operand.Mem{Base: q.bases[i/3], Index: q.stride, Scale: 2}
+}
+
+func (q *queryRows) advance() {
+	for _, b := range q.bases {
+		q.v.ADDQ(operand.U8(4), b)
+	}
+}
+
 func (v *vm) vecBytes() int { return v.partBytes() }
 
 // fewQueries is up to how many queries a call is taken for one of decoding, where keys and values come from memory and are fetched ahead: into the first-level cache what is read
@@ -217,11 +252,15 @@ func (v *vm) ahead(near, far reg.GPVirtual, bytes int) {
 }
 
 // soften turns the rows of S into exponentials and merges maxima and sums.
-func (v *vm) soften() {
-	a := v.begin("Attend_soften", "turns the first Rows rows of S into e^(s − max) within RowLo, RowHi (outside it leaves anything), and brings M, L, "+
+func (v *vm) soften(ahead bool) {
+	name := "Attend_soften"
+	if ahead {
+		name = "Attend_softenahead"
+	}
+	a := v.begin(name, "turns the first Rows rows of S into e^(s − max) within RowLo, RowHi (outside it leaves anything), and brings M, L, "+
 		"Alpha and Beta up to date. With an odd number of rows one more is read and written under AVX-512, for nothing.")
 	if v.wide {
-		v.softenPairs(a)
+		v.softenPairs(a, ahead)
 	} else {
 		v.softenRows(a)
 	}
@@ -246,7 +285,7 @@ func (v *vm) capped(a reg.Register, body func(cap bool)) {
 // softenPairs takes two rows at a time: a row is four registers, and eight hide the latencies of one another. Scores that a query does not see
 // become −Inf, which the exponential turns into +0; only if all it sees is −Inf or NaN too they become NaN, as does the sum in any case.
 // All maxima come first, left in Alpha: a chain from scores through a maximum and exponentials to a sum is longer than what a processor looks ahead.
-func (v *vm) softenPairs(a reg.Register) {
+func (v *vm) softenPairs(a reg.Register, ahead bool) {
 	const vecs = 4 // of a row
 	regs := v.trios(0, 2*vecs)
 	acc, t, u := [2]reg.Register{zs[28], zs[29]}, zs[8], zs[9]
@@ -255,7 +294,20 @@ func (v *vm) softenPairs(a reg.Register) {
 		v.VEXTRACTF32X4(operand.U8(2), t, xs[8])
 		v.VMOVSS(xs[8], mem(b, to+4))
 	}
+	near := v.GP64()
+	if ahead {
+		v.MOVQ(mem(a, asNearS), near)
+	}
+	fetch := func() {
+		if ahead {
+			for i := range 12 {
+				v.PREFETCHT0(mem(near, 64*i))
+			}
+			v.ADDQ(operand.I32(12*64), near)
+		}
+	}
 	v.eachPair(a, func(b, s reg.GPVirtual, next string) {
+		fetch()
 		scale, minusInf := zs[24], zs[25]
 		v.seen(a, b, s, regs, scale, minusInf, next)
 		for r := range acc {
@@ -275,6 +327,7 @@ func (v *vm) softenPairs(a reg.Register) {
 		lanes(b, asAlpha)
 	})
 	v.eachPair(a, func(b, s reg.GPVirtual, _ string) {
+		fetch()
 		top := [2]reg.Register{zs[26], zs[27]}
 		for r := range top {
 			v.bcast(top[r], mem(b, asAlpha+4*r))
@@ -495,14 +548,14 @@ var colMask = []reg.Register{reg.K1, reg.K2, reg.K3, reg.K4}
 func (v *vm) weigh(n int) {
 	a := v.begin(fmt.Sprintf("Attend_weigh%d", n),
 		fmt.Sprintf("merges the page into O for %d queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.", n))
-	vp, o, ostride, left := v.field(a, asV), v.field(a, asO), v.field(a, asOStride), v.field(a, asDV)
+	vp, o, left := v.field(a, asV), v.field(a, asO), v.field(a, asDV)
 	vstride := v.GP64()
 	v.MOVQ(left, vstride)
 	v.ADDQ(vstride, vstride)
 	near, far := v.GP64(), v.GP64()
 	if n <= fewQueries {
-		v.MOVQ(mem(a, asNextK), near)
-		v.MOVQ(mem(a, asNextV), far)
+		v.MOVQ(mem(a, asNearV), near)
+		v.MOVQ(mem(a, asFarV), far)
 	}
 	block, single, done := v.label("block"), v.label("single"), v.label("done")
 	width := v.vecBytes() / 4
@@ -528,7 +581,7 @@ func (v *vm) weigh(n int) {
 			v.KMOVW(t.As32(), colMask[c])
 			v.SHRQ(operand.U8(16), t)
 		}
-		v.weighBlock(n, cols, a, vp, vstride, o, ostride, near, far)
+		v.weighBlock(n, cols, a, vp, vstride, o, near, far)
 		v.ADDQ(operand.U8(32*cols), vp)
 		v.SUBQ(operand.I32(-64*cols), o)
 		v.SUBQ(operand.U8(16*cols), left)
@@ -536,7 +589,7 @@ func (v *vm) weigh(n int) {
 	} else {
 		v.CMPQ(left, operand.U8(2*width))
 		v.JL(operand.LabelRef(single))
-		v.weighBlock(n, 2, a, vp, vstride, o, ostride, near, far)
+		v.weighBlock(n, 2, a, vp, vstride, o, near, far)
 		v.ADDQ(operand.U8(32), vp)
 		v.ADDQ(operand.U8(64), o)
 		v.SUBQ(operand.U8(16), left)
@@ -544,24 +597,38 @@ func (v *vm) weigh(n int) {
 		v.Label(single)
 		v.TESTQ(left, left)
 		v.JZ(operand.LabelRef(done))
-		v.weighBlock(n, 1, a, vp, vstride, o, ostride, near, far)
+		v.weighBlock(n, 1, a, vp, vstride, o, near, far)
 	}
 	v.Label(done)
 	v.end()
 }
 
-func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride, near, far reg.GPVirtual) {
+// weighing is the walk over the positions of a page for a block of columns, cols vectors of them: registers 0 to n·cols − 1 are the sums, query by query.
+type weighing struct {
+	n, cols   int
+	a         reg.Register
+	p, s, end reg.GPVirtual // position, scores there, where to stop
+	o, near   reg.GPVirtual
+	load      func()                        // values of a position
+	one       func(i int)                   // adds them to the sums of a query
+	step      func()                        // goes to the next position
+	ahead     func()                        // fetches what comes later
+	turns     func(again func(loop string)) // the loop over what all see, if it is not the usual one
+}
+
+func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, near, far reg.GPVirtual) {
 	acc := func(i, c int) reg.Register { return v.r(i*cols + c) }
 	val := func(c int) reg.Register { return v.r(n*cols + c) }
 	e := v.r(n*cols + cols)
 	for i := range n * cols {
 		v.zero(i)
 	}
-	p, s, at, end := v.GP64(), v.field(a, asS), v.GP64(), v.GP64()
-	v.MOVQ(mem(a, asLo), p)
-	v.LEAQ(operand.Mem{Base: s, Index: p, Scale: 4}, s)
+	at := v.GP64()
+	w := &weighing{n: n, cols: cols, a: a, o: o, near: near, p: v.GP64(), s: v.field(a, asS), end: v.GP64()}
+	v.MOVQ(mem(a, asLo), w.p)
+	v.LEAQ(operand.Mem{Base: w.s, Index: w.p, Scale: 4}, w.s)
 	v.MOVQ(vstride, at)
-	v.IMULQ(p, at)
+	v.IMULQ(w.p, at)
 	v.ADDQ(vp, at)
 	next := func(c int) reg.Register { return v.r(n*cols + cols + 1 + c) }
 	load := func(to func(c int) reg.Register, from operand.Mem) {
@@ -573,94 +640,113 @@ func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride, near, far reg.G
 			}
 		}
 	}
-	loadV := func() { load(val, mem(at, 0)) }
-	one := func(i int) {
+	w.load = func() { load(val, mem(at, 0)) }
+	w.one = func(i int) {
 		switch {
 		case v.wide && cols == 1:
 			for c := range cols {
-				v.VFMADD231PS_BCST(mem(s, i*sRow), val(c), acc(i, c))
+				v.VFMADD231PS_BCST(mem(w.s, i*sRow), val(c), acc(i, c))
 			}
 		default:
-			v.bcast(e, mem(s, i*sRow))
+			v.bcast(e, mem(w.s, i*sRow))
 			for c := range cols {
 				v.fma(acc(i, c), val(c), e)
 			}
 		}
 	}
-	step := func() {
+	w.step = func() {
 		v.ADDQ(vstride, at)
-		v.ADDQ(operand.U8(4), s)
-		v.INCQ(p)
+		v.ADDQ(operand.U8(4), w.s)
+		v.INCQ(w.p)
 	}
-	again := func(loop string) {
-		v.CMPQ(p, end)
-		v.JL(operand.LabelRef(loop))
-	}
-	advance := func(loop string) {
-		step()
-		again(loop)
-	}
-	ragged := func(limit int) {
-		loop, skip := v.label("ragged"), v.label("after")
-		v.MOVQ(mem(a, limit), end)
-		v.CMPQ(p, end)
-		v.JGE(operand.LabelRef(skip))
-		v.Label(loop)
-		act := v.GP32()
-		v.MOVWLZX(operand.Mem{Base: a, Index: p, Scale: 2, Disp: asActive}, act)
-		loadV()
-		for i := range n {
-			off := v.label("off")
-			v.TESTL(operand.U32(1<<i), act)
-			v.JZ(operand.LabelRef(off))
-			one(i)
-			v.Label(off)
-		}
-		advance(loop)
-		v.Label(skip)
-	}
-	ragged(asFrom)
-	common, rest := v.label("common"), v.label("rest")
-	v.MOVQ(mem(a, asTo), end)
-	v.CMPQ(p, end)
-	v.JGE(operand.LabelRef(rest))
-	products := func() {
+	w.ahead = func() {
 		if n <= fewQueries {
 			v.ahead(near, far, cols*v.vecBytes()/2)
 		}
-		for i := range n {
-			one(i)
-		}
 	}
 	if v.turnsAhead(n) {
-		last := v.label("last")
-		loadV()
-		v.DECQ(end)
-		v.CMPQ(p, end)
-		v.JGE(operand.LabelRef(last))
-		v.Label(common)
-		load(next, operand.Mem{Base: at, Index: vstride, Scale: 1})
-		products()
-		step()
-		for c := range cols {
-			v.VMOVAPS(next(c), val(c))
+		w.turns = func(again func(loop string)) {
+			common, last := v.label("common"), v.label("last")
+			w.load()
+			v.DECQ(w.end)
+			v.CMPQ(w.p, w.end)
+			v.JGE(operand.LabelRef(last))
+			v.Label(common)
+			load(next, operand.Mem{Base: at, Index: vstride, Scale: 1})
+			w.products()
+			w.step()
+			for c := range cols {
+				v.VMOVAPS(next(c), val(c))
+			}
+			again(common)
+			v.Label(last)
+			w.products()
+			w.step()
 		}
-		again(common)
-		v.Label(last)
-		products()
-		step()
+	}
+	v.positions(w)
+	v.mergeRows(w, v.wide)
+}
+
+func (w *weighing) products() {
+	w.ahead()
+	for i := range w.n {
+		w.one(i)
+	}
+}
+
+// positions walks from Lo to Hi.
+func (v *vm) positions(w *weighing) {
+	again := func(loop string) {
+		v.CMPQ(w.p, w.end)
+		v.JL(operand.LabelRef(loop))
+	}
+	ragged := func(limit int) {
+		loop, skip := v.label("ragged"), v.label("after")
+		v.MOVQ(mem(w.a, limit), w.end)
+		v.CMPQ(w.p, w.end)
+		v.JGE(operand.LabelRef(skip))
+		v.Label(loop)
+		act := v.GP32()
+		v.MOVWLZX(operand.Mem{Base: w.a, Index: w.p, Scale: 2, Disp: asActive}, act)
+		w.load()
+		for i := range w.n {
+			off := v.label("off")
+			v.TESTL(operand.U32(1<<i), act)
+			v.JZ(operand.LabelRef(off))
+			w.one(i)
+			v.Label(off)
+		}
+		w.step()
+		again(loop)
+		v.Label(skip)
+	}
+	ragged(asFrom)
+	rest := v.label("rest")
+	v.MOVQ(mem(w.a, asTo), w.end)
+	v.CMPQ(w.p, w.end)
+	v.JGE(operand.LabelRef(rest))
+	if w.turns != nil {
+		w.turns(again)
 	} else {
+		common := v.label("common")
 		v.Label(common)
-		loadV()
-		products()
-		advance(common)
+		w.load()
+		w.products()
+		w.step()
+		again(common)
 	}
 	v.Label(rest)
 	ragged(asHi)
+}
 
+// mergeRows is the end of a block of columns.
+func (v *vm) mergeRows(w *weighing, masked bool) {
+	n, cols, a := w.n, w.cols, w.a
+	acc := func(i, c int) reg.Register { return v.r(i*cols + c) }
 	v.Comment("O = O·α + (o + 0)·β.")
-	out, any := v.GP64(), v.field(a, asAny)
-	v.MOVQ(o, out)
+	out, any, ostride := v.GP64(), v.field(a, asAny), v.field(a, asOStride)
+	v.MOVQ(w.o, out)
 	zero, t := v.r(n*cols), v.r(n*cols+1)
 	v.zero(n * cols)
 	for i := range n {
@@ -673,7 +759,7 @@ func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride, near, far reg.G
 			v.mul(acc(i, c), acc(i, c), t)
 			v.bcast(t, mem(a, asAlpha+4*i))
 			m := mem(out, c*v.vecBytes())
-			if v.wide {
+			if masked {
 				v.VMULPS_Z(m, t, colMask[c], t)
 				v.add(acc(i, c), acc(i, c), t)
 				v.VMOVUPS(acc(i, c), colMask[c], m)

@@ -92,7 +92,7 @@ type attendScratch struct {
 	q, o, s []float32
 	m, l    []float32
 	lo, hi  [kernels.AttendMax]int // positions seen by each query: lo ≤ p < hi
-	k, v    []byte                 // pages of halves, made of eight bits
+	halves  []byte                 // room for a page of halves, where it is kept in eight bits
 	keys    []byte                 // a page of keys with the unit matrix behind, see distances
 	pos     [kernels.AttendMax]int // of each query: its position and head, where scores depend on the distance
 	head    [kernels.AttendMax]int
@@ -132,11 +132,8 @@ func (m *Model) bindAttention(p *format.AttentionParams) error {
 			s.m, s.l = alignedF32(16), alignedF32(16)
 			s.s = alignedF32(kernels.AttendMax * kv.Chunk)
 		}
-		if n := 2 * kv.Chunk * a.shape.KeyDim; a.shape.Eight && len(s.k) < n {
-			s.k = aligned(n)
-		}
-		if n := 2 * kv.Chunk * a.shape.ValDim; a.shape.Eight && len(s.v) < n {
-			s.v = aligned(n)
+		if n := 2 * kv.Chunk * (a.shape.KeyDim + a.shape.ValDim); a.shape.Eight && len(s.halves) < n {
+			s.halves = aligned(n)
 		}
 		if n := 2 * kv.Chunk * a.width(); a.dist != nil && len(s.keys) < n {
 			s.keys = aligned(n)
@@ -353,27 +350,32 @@ func (a *attention) page(w *worker, cache *kv.Cache, kvHead, page int, next plac
 		p := next.cache.Page(a.state, next.page)
 		g.NextK, g.NextV = p.Key(a.shape, next.head), p.Value(a.shape, next.head)
 	}
-	if a.shape.Eight {
-		k, v := unsafe.Pointer(unsafe.SliceData(s.k)), unsafe.Pointer(unsafe.SliceData(s.v))
-		// Attend fetches ahead for pages of halves. Codes are asked for whole, since expanding them takes longer than reading them.
-		if g.NextK != nil {
-			m.vec.Fetch(g.NextK, eightBytes(a.shape.KeyDim))
-		}
-		m.vec.ExpandK8(k, g.K, a.shape.KeyDim)
-		if g.NextV != nil {
-			m.vec.Fetch(g.NextV, eightBytes(a.shape.ValDim))
-		}
-		m.vec.ExpandV8(v, g.V, g.DV)
-		g.K, g.V = k, v
-	}
+	eight := a.shape.Eight
 	if a.dist != nil {
+		if eight {
+			a.expand(w)
+			eight = false
+		}
 		a.dist.apply(s, a.shape.KeyDim, p0)
+	}
+	if eight {
+		g.Halves = unsafe.Pointer(unsafe.SliceData(s.halves))
+		m.vec.Attend8(g)
+		return
 	}
 	m.vec.Attend(g)
 }
 
-// eightBytes is the size of a page of n eight-bit numbers a position, with their scales.
-func eightBytes(n int) int { return kv.Chunk * (n + 2*((n+31)/32)) }
+// expand makes the page in eight bits that the worker is about to attend to one of halves.
+func (a *attention) expand(w *worker) {
+	m, s := a.m, &w.attend
+	g := &s.args
+	k := unsafe.Pointer(unsafe.SliceData(s.halves))
+	v := unsafe.Add(k, 2*kv.Chunk*a.shape.KeyDim)
+	m.vec.ExpandK8(k, g.K, a.shape.KeyDim)
+	m.vec.ExpandV8(v, g.V, g.DV)
+	g.K, g.V = k, v
+}
 
 // finish writes the queries' outputs.
 func (a *attention) finish(w *worker, r0, r1, h0, h1 int) {
