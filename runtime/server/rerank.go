@@ -18,9 +18,10 @@ type rankRequest struct {
 	Documents []rankDocument `json:"documents"`
 	Top       *int           `json:"top_n"`
 	Return    bool           `json:"return_documents"`
-
-	pairs [][]int32 // the query with each document
 }
+
+// maxDocuments bounds the documents of a request.
+const maxDocuments = 1 << 16
 
 // rankDocument is a string, or an object with a text.
 type rankDocument struct{ text *string }
@@ -64,7 +65,7 @@ func (s *Server) rerank(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer place.leave()
-	total, longest, err := s.pairs(r.Context(), q)
+	total, longest, err := s.measure(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -92,6 +93,8 @@ func (s *Server) parseRank(body []byte) (*rankRequest, error) {
 	switch {
 	case q.Model != nil && *q.Model != "" && *q.Model != s.o.Model:
 		return nil, unknownModel(*q.Model, s.o.Model)
+	case len(q.Documents) > maxDocuments:
+		return nil, invalid("documents", "%d documents, at most %d are taken", len(q.Documents), maxDocuments)
 	case !s.e.Scores():
 		return nil, unsupported("model", "%v", engine.ErrNoScores)
 	case q.Query == nil:
@@ -109,8 +112,9 @@ func (s *Server) parseRank(body []byte) (*rankRequest, error) {
 	return q, nil
 }
 
-// pairs makes the tokens of all documents with the query, before anything is computed: a request is answered wholly or not at all.
-func (s *Server) pairs(ctx context.Context, q *rankRequest) (total, longest int, err error) {
+// measure makes the tokens of all documents with the query, before anything is computed: a request is answered wholly or not at all. They are not kept: a long query with many short
+// documents would take gigabytes.
+func (s *Server) measure(ctx context.Context, q *rankRequest) (total, longest int, err error) {
 	room := s.e.Options().Context
 	for i, d := range q.Documents {
 		if err := ctx.Err(); err != nil {
@@ -127,7 +131,6 @@ func (s *Server) pairs(ctx context.Context, q *rankRequest) (total, longest int,
 			return 0, 0, &apiError{status: http.StatusBadRequest, kind: typeInvalid, code: "context_length_exceeded", param: "documents",
 				message: fmt.Sprintf("document %d and the query have %d tokens; this server's context holds %d (jns-run serve --ctx raises it)", i, len(ids), room)}
 		}
-		q.pairs = append(q.pairs, ids)
 		total, longest = total+len(ids), max(longest, len(ids))
 	}
 	return total, longest, nil
@@ -140,8 +143,12 @@ func (s *Server) rank(ctx context.Context, q *rankRequest) ([]rankResult, error)
 		ctx, cancel = context.WithTimeoutCause(ctx, s.o.Timeout, errTimeout)
 		defer cancel()
 	}
-	results := make([]rankResult, 0, len(q.pairs))
-	for i, ids := range q.pairs {
+	results := make([]rankResult, 0, len(q.Documents))
+	for i, d := range q.Documents {
+		ids, err := s.e.PairTokens(*q.Query, *d.text)
+		if err != nil {
+			return nil, err
+		}
 		scores, err := s.e.Rank(ctx, ids)
 		if err != nil {
 			if ctx.Err() != nil { // of the inner context, whose cause the caller does not see
@@ -152,7 +159,7 @@ func (s *Server) rank(ctx context.Context, q *rankRequest) ([]rankResult, error)
 		s.metrics.prompt.add(len(ids))
 		results = append(results, rankResult{Index: i, Score: scores[0]})
 		if q.Return {
-			results[i].Document = &rankedObject{*q.Documents[i].text}
+			results[i].Document = &rankedObject{*d.text}
 		}
 	}
 	slices.SortStableFunc(results, func(a, b rankResult) int { return cmp.Compare(b.Score, a.Score) })
