@@ -92,7 +92,7 @@ func requireNoAllocation(t *testing.T, e *Engine, what string) {
 	for range 100 {
 		token()
 	}
-	if e.StreamReceipt() == nil {
+	if e.StreamReceipt() == nil && !raceDetector { // which makes pools drop a quarter of what is given back
 		requireFewBytes(t, s, token, what)
 	}
 }

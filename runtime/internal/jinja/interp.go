@@ -79,11 +79,15 @@ func (in *interp) checkDefined(v Value) {
 }
 
 func (in *interp) lookup(name string) Value {
+	depth := 0
 	for s := in.scope; s != nil; s = s.parent {
 		if v, ok := s.vars[name]; ok {
+			in.step(depth / 8)
 			return v
 		}
+		depth++
 	}
+	in.step(depth / 8)
 	return in.undefined("'%s' is undefined", name)
 }
 

@@ -95,7 +95,7 @@ func (in *interp) hashKey(v Value) any {
 		}
 		return x
 	case *big.Int:
-		return "int " + x.String()
+		return bigKey(x.String())
 	case *Undefined:
 		return Undefined{}
 	case *Tuple:
@@ -114,6 +114,8 @@ func (in *interp) hashKey(v Value) any {
 				s = strconv.FormatFloat(k, 'g', -1, 64)
 			case tupleKey:
 				s = "(" + string(k) + ")"
+			case bigKey:
+				s = string(k)
 			case nil:
 				s = "None"
 			default:
@@ -130,8 +132,11 @@ func (in *interp) hashKey(v Value) any {
 	return nil
 }
 
-// tupleKey is the hashKey of a tuple.
-type tupleKey string
+// tupleKey is the hashKey of a tuple, bigKey that of an integer beyond int64.
+type (
+	tupleKey string
+	bigKey   string
+)
 
 func b2i(b bool) int64 {
 	if b {

@@ -1,0 +1,6 @@
+//go:build race
+
+package engine
+
+// raceDetector says that the race detector watches.
+const raceDetector = true
