@@ -56,3 +56,42 @@ func TestPagesPartedAmongWorkersGiveTheSameBits(t *testing.T) {
 		}
 	}
 }
+
+// Where few rows' logits are wanted, the last layer leaves out what only the others need: what is wanted must not change a bit.
+func TestRowsThatNobodyWantsChangeNoBit(t *testing.T) {
+	for _, name := range steadyModels {
+		path := filepath.Join(t.TempDir(), "m.jns")
+		_, err := compiler.Compile(context.Background(), compiler.Options{Source: "../../testdata/models/tiny/" + name + ".gguf", Output: path})
+		require.NoError(t, err)
+		for threads := 1; threads <= 3; threads++ {
+			e, err := Open(path, Options{Threads: threads, Context: 512})
+			require.NoError(t, err)
+			ids := make([]int32, 300)
+			for i := range ids {
+				ids[i] = int32(i * 37 % e.Vocab())
+			}
+			logits := func(wanted func(i int) bool) map[int][]float32 {
+				s, out := e.NewSession(), map[int][]float32{}
+				defer s.Close()
+				require.NoError(t, s.Eval(context.Background(), ids, wanted, func(i int, l []float32) error {
+					out[i] = append([]float32(nil), l...)
+					return nil
+				}))
+				return out
+			}
+			all := logits(func(int) bool { return true })
+			for _, some := range []func(i int) bool{
+				func(i int) bool { return i == len(ids)-1 },
+				func(i int) bool { return i == 0 || i == 77 || i == 200 },
+				func(i int) bool { return i%3 == 0 },
+			} {
+				for i, row := range logits(some) {
+					for j := range row {
+						require.Equal(t, math.Float32bits(all[i][j]), math.Float32bits(row[j]), "%s, %d threads, row %d, logit %d", name, threads, i, j)
+					}
+				}
+			}
+			require.NoError(t, e.Close())
+		}
+	}
+}

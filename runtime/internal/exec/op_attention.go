@@ -112,12 +112,14 @@ type attention struct {
 	all        bool
 	reach      int
 	dist       *distances // nil: scores do not depend on the distance
+	chosen     bool       // the output is wanted of the chosen rows only
 }
 
-func (m *Model) bindAttention(p *format.AttentionParams) error {
+// bindAttention: chosen says that rows are selected next. What is not selected then is not read again, as the verifier has proved.
+func (m *Model) bindAttention(p *format.AttentionParams, chosen bool) error {
 	a := &attention{m: m, q: m.buf(p.Q), out: m.buf(p.Out), state: int(p.State), shape: m.store.Shape(int(p.State)),
 		scale: p.Scale, cap: p.SoftCap, sinks: m.vector(p.Sinks), all: p.All, reach: int(p.Reach)}
-	a.chunked = p.Chunked
+	a.chunked, a.chosen = p.Chunked, chosen
 	if p.Most > 0 {
 		m.positions = min(m.positions, int(p.Most))
 	}
@@ -172,7 +174,40 @@ func (a *attention) run(w *worker, next *sched.Counter) {
 		a.runSpans(w, next)
 		return
 	}
+	if a.chosen && 2*len(a.m.chosen) < a.m.n {
+		a.runChosen(w, next)
+		return
+	}
 	a.runBlocks(w, next)
+}
+
+// runChosen hands out the chosen rows one by one × KV heads × runs of a head's query heads.
+func (a *attention) runChosen(w *worker, next *sched.Counter) {
+	m, workers := a.m, a.m.pool.Workers()
+	heads := min(a.group, kernels.AttendMax)
+	for workers > 1 && heads > 1 && len(m.chosen)*a.shape.KVHeads*((a.group+heads-1)/heads) < 2*workers {
+		heads = (heads + 1) / 2
+	}
+	runs := (a.group + heads - 1) / heads
+	each := a.shape.KVHeads * runs
+	for {
+		i, ok := m.pool.Take(w.id, next, len(m.chosen)*each)
+		if !ok {
+			return
+		}
+		kvHead := i / runs % a.shape.KVHeads
+		h0 := kvHead*a.group + i%runs*heads
+		r := m.chosen[i/each]
+		a.rows(w, r, r+1, kvHead, h0, min(h0+heads, (kvHead+1)*a.group))
+	}
+}
+
+// rows computes rows r … e-1, of one session, and query heads h0 … h1-1 of a KV head.
+func (a *attention) rows(w *worker, r, e, kvHead, h0, h1 int) {
+	first, last := a.ask(w, r, e, h0, h1)
+	a.begin(w)
+	a.pages(w, a.m.batch[r].Cache, kvHead, first/kv.Chunk, (last+kv.Chunk-1)/kv.Chunk, place{})
+	a.finish(w, r, e, h0, h1)
 }
 
 // runBlocks hands out blocks of rows × KV heads × runs of a head's query heads, at most AttendMax queries.
@@ -218,10 +253,7 @@ func (a *attention) runBlocks(w *worker, next *sched.Counter) {
 			for e < r1 && m.batch[e].Cache == m.batch[r].Cache {
 				e++
 			}
-			first, last := a.ask(w, r, e, h0, h1)
-			a.begin(w)
-			a.pages(w, m.batch[r].Cache, kvHead, first/kv.Chunk, (last+kv.Chunk-1)/kv.Chunk, place{})
-			a.finish(w, r, e, h0, h1)
+			a.rows(w, r, e, kvHead, h0, h1)
 			r = e
 		}
 	}

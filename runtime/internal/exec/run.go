@@ -232,7 +232,11 @@ func (m *Model) bindOps() error {
 		case *format.KVAppendParams:
 			err = m.bindAppend(p)
 		case *format.AttentionParams:
-			err = m.bindAttention(p)
+			next := false
+			if i+1 < len(m.prog.Ops) {
+				_, next = m.prog.Ops[i+1].Params.(*format.SelectParams)
+			}
+			err = m.bindAttention(p, next)
 		case *format.ActivationParams:
 			err = m.bindActivation(p, selected)
 		case *format.ElementParams:
