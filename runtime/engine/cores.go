@@ -40,7 +40,7 @@ func ThisMachine(policy string, workers int) (Machine, error) {
 	if err != nil {
 		return Machine{}, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	c, err := newCrews(policy, workers)
+	c, err := newCrews(policy, workers, surroundings{topology: t, limits: sched.Available()})
 	if err != nil {
 		return Machine{}, err
 	}

@@ -85,13 +85,33 @@ func phaseOf(rows int) int {
 	return decoding
 }
 
+// surroundings is what is read of the machine and of this process's limits.
+type surroundings struct {
+	topology sched.Topology
+	err      error // of the topology
+	limits   sched.CPUs
+	memory   uint64
+}
+
+// look reads the surroundings. That is a hundred small files, which are read beside other work.
+func look() <-chan surroundings {
+	seen := make(chan surroundings, 1)
+	go func() {
+		var s surroundings
+		s.topology, s.err = Topology()
+		s.limits, s.memory = sched.Available(), sched.AvailableMemory()
+		seen <- s
+	}()
+	return seen
+}
+
 // newCrews plans who works. limit is the number of workers that the user asked for, 0 for none.
-func newCrews(policy string, limit int) (*crews, error) {
-	t, err := Topology()
-	if err != nil {
-		return nil, err
+func newCrews(policy string, limit int, around surroundings) (*crews, error) {
+	t := around.topology
+	if around.err != nil {
+		return nil, around.err
 	}
-	c := &crews{policy: sched.Policy(policy), limits: sched.Available()}
+	c := &crews{policy: sched.Policy(policy), limits: around.limits}
 	if limit > len(t.CPUs) {
 		t = sched.Alike(limit) // more workers than processors: the system shares them out
 	} else if limit == 0 {

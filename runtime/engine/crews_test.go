@@ -111,7 +111,7 @@ func TestFastestPoolIsMeasuredOnceAndKept(t *testing.T) {
 
 func TestBatchesFindTheirPhase(t *testing.T) {
 	unlike(t)
-	c, err := newCrews("auto", 0)
+	c, err := newCrews("auto", 0, <-look())
 	require.NoError(t, err)
 	defer c.close()
 	one, timed := c.Team(1)

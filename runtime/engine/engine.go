@@ -81,6 +81,10 @@ func open(path string, o Options) (_ *Engine, err error) {
 }
 
 func (e *Engine) load(o Options) (err error) {
+	var looking <-chan surroundings
+	if !o.TokenizerOnly {
+		looking = look()
+	}
 	if e.c, err = format.Open(e.file, e.file.Size()); err != nil {
 		return err
 	}
@@ -90,7 +94,8 @@ func (e *Engine) load(o Options) (err error) {
 	if e.opts, err = o.resolve(int(e.c.Program.Context)); err != nil {
 		return err
 	}
-	if e.crews, err = newCrews(e.opts.Schedule, e.opts.Threads); err != nil {
+	around := <-looking
+	if e.crews, err = newCrews(e.opts.Schedule, e.opts.Threads, around); err != nil {
 		return err
 	}
 	e.opts.Threads = e.crews.Workers()
@@ -100,7 +105,7 @@ func (e *Engine) load(o Options) (err error) {
 	if e.Embeds() && o.Batch == 0 {
 		e.opts.Batch = min(e.opts.Context, MaxBatch) // a text is computed as a whole
 	}
-	memory := sched.AvailableMemory()
+	memory := around.memory
 	if o.Memory != 0 {
 		memory = o.Memory
 	}
