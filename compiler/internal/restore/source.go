@@ -1,9 +1,12 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"sort"
 
 	"jns/compiler/internal/gguf"
 	"jns/format"
@@ -35,7 +38,11 @@ func Source(ctx context.Context, c *format.Container) (*gguf.Set, error) {
 			return nil, fmt.Errorf("%w: tensor %q is not in the source's header", format.ErrCorrupt, t.Name)
 		}
 		r := readers[t.Shard].(*sourceReader)
-		r.aside = append(r.aside, aside{set.Files[t.Shard].Tensors[t.Index].Offset, t})
+		row := &set.Files[t.Shard].Tensors[t.Index]
+		r.aside = append(r.aside, aside{row.Offset, row.Size, t})
+	}
+	for _, r := range readers {
+		slices.SortFunc(r.(*sourceReader).aside, func(a, b aside) int { return cmp.Compare(a.offset, b.offset) })
 	}
 	return set, nil
 }
@@ -45,14 +52,14 @@ type sourceReader struct {
 	prefix
 	ctx   context.Context
 	c     *format.Container
-	gaps  []format.Gap
+	gaps  []format.Gap // in the order of the file, as asides are: a file may have a million of each, and as many reads
 	aside []aside
 }
 
 // aside is a tensor whose bytes lie plain in the container.
 type aside struct {
-	offset uint64 // in the source file
-	t      format.Tensor
+	offset, size uint64 // in the source file
+	t            format.Tensor
 }
 
 // ReadAt fills b with what is known and zeros elsewhere.
@@ -64,32 +71,42 @@ func (r *sourceReader) ReadAt(b []byte, off int64) (int, error) {
 	if n == 0 {
 		return n, err
 	}
-	for _, g := range r.gaps {
-		if g.Data != nil {
-			overlay(b[:n], uint64(off), g.Data, g.Offset)
+	from, to := uint64(off), uint64(off)+uint64(n)
+	for i := behind(len(r.gaps), from, func(i int) uint64 { return r.gaps[i].Offset + r.gaps[i].Length }); i < len(r.gaps) && r.gaps[i].Offset < to; i++ {
+		if g := &r.gaps[i]; g.Data != nil {
+			overlay(b[:n], from, g.Data, g.Offset)
 		}
 	}
-	for _, a := range r.aside {
-		if err := r.readAside(b[:n], uint64(off), &a); err != nil {
+	for i := behind(len(r.aside), from, func(i int) uint64 { return r.aside[i].offset + r.aside[i].size }); i < len(r.aside) && r.aside[i].offset < to; i++ {
+		if err := r.readAside(b[:n], from, &r.aside[i]); err != nil {
 			return 0, err
 		}
 	}
 	return n, err
 }
 
+// behind is the first of n ranges, ascending and without overlaps, that ends after an offset.
+func behind(n int, off uint64, end func(i int) uint64) int {
+	return sort.Search(n, func(i int) bool { return end(i) > off })
+}
+
 // readAside reads that part of a tensor which falls into b, which lies at off.
 func (r *sourceReader) readAside(b []byte, off uint64, a *aside) error {
-	at := a.offset
-	for p := range a.t.Slots {
-		size := a.t.PartBytes(p)
-		from, to := max(at, off), min(at+size, off+uint64(len(b)))
-		if from < to {
-			in := r.c.Slots.At(int(a.t.FirstSlot+p)).Offset + a.t.SlotOffset + from - at
-			if k, err := r.c.ReadAt(b[from-off:to-off], int64(in)); uint64(k) < to-from {
-				return fmt.Errorf("reading %d bytes at %d: %w", to-from, in, err)
-			}
+	end := min(a.offset+a.size, off+uint64(len(b)))
+	first, part := uint64(0), a.t.PartBytes(0) // every part but the last has as many bytes as the first
+	if off > a.offset {
+		first = (off - a.offset) / part
+	}
+	for p := first; p < uint64(a.t.Slots); p++ {
+		at := a.offset + p*part
+		from, to := max(at, off), min(at+a.t.PartBytes(uint32(p)), end)
+		if from >= to {
+			return nil
 		}
-		at += size
+		in := r.c.Slots.At(int(a.t.FirstSlot)+int(p)).Offset + a.t.SlotOffset + from - at
+		if k, err := r.c.ReadAt(b[from-off:to-off], int64(in)); uint64(k) < to-from {
+			return fmt.Errorf("reading %d bytes at %d: %w", to-from, in, err)
+		}
 	}
 	return nil
 }
