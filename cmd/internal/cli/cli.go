@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -104,8 +106,22 @@ func Run(root *cli.Command, classes Classes, args []string) (code int) {
 		fmt.Fprintf(os.Stderr, "%s: interrupted\n", root.Name)
 		return 130
 	}
-	fmt.Fprintf(os.Stderr, "%s: %s\n", root.Name, Printable(err.Error()))
+	fmt.Fprintf(os.Stderr, "%s: %s\n", root.Name, Printable(inWords(err)))
 	return classes.Code(err)
+}
+
+// inWords is an error's text, in which the system's bare word about a file that is not there says where it was looked for and what to do.
+func inWords(err error) string {
+	text := err.Error()
+	var p *fs.PathError
+	if !errors.As(err, &p) || !errors.Is(p, fs.ErrNotExist) {
+		return text
+	}
+	where := ""
+	if dir, e := os.Getwd(); e == nil && !filepath.IsAbs(p.Path) {
+		where = " in " + dir
+	}
+	return strings.Replace(text, p.Error(), p.Path+": there is no such file or directory"+where+"; check the name", 1)
 }
 
 // mayBeEmpty are the flags whose value may be the empty text.

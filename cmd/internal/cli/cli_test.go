@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +35,18 @@ func TestUnknownFlagIsAUsageErrorAndFlagsMayFollowArguments(t *testing.T) {
 	require.Equal(t, ExitUsage, Run(cmd(), nil, []string{"x", "--nope"}))
 	require.Equal(t, ExitOK, Run(cmd(), nil, []string{"x", "model", "-p", "hello"}))
 	require.Equal(t, "model/hello", got)
+}
+
+// TestAFileThatIsNotThereIsSaidInWords, with the place where it was looked for.
+func TestAFileThatIsNotThereIsSaidInWords(t *testing.T) {
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	_, err = os.Open("nothing.jns")
+	require.Equal(t, "reading: nothing.jns: there is no such file or directory in "+dir+"; check the name", inWords(fmt.Errorf("reading: %w", err)))
+	path := filepath.Join(t.TempDir(), "a", "b")
+	_, err = os.Stat(path)
+	require.Equal(t, path+": there is no such file or directory; check the name", inWords(err))
+	require.Equal(t, "x", inWords(errors.New("x")))
 }
 
 func TestSizes(t *testing.T) {
