@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/urfave/cli/v3"
 
@@ -152,7 +153,10 @@ func describe(path string, k *format.Container) (*inspected, error) {
 func (d *inspected) text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(k, f string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", k, fmt.Sprintf(f, args...)) }
+	// A value is a line: text of a file must not look like lines of its own, such as another root digest.
+	row := func(k, f string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", oneLine(k), oneLine(fmt.Sprintf(f, args...)))
+	}
 	row("model", "%s", d.Model.Name)
 	for _, f := range d.Model.facts {
 		row(f.Key, "%s", f.Value)
@@ -189,6 +193,15 @@ func (d *inspected) text() string {
 	}
 	w.Flush()
 	return b.String()
+}
+
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '\ufffd'
+		}
+		return r
+	}, s)
 }
 
 func recurrent(n uint64) string {
