@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -56,7 +55,7 @@ func ParseRecipe(text string) (Recipe, error) {
 
 // readProfile reads a recorded routing. Errors name the file.
 func readProfile(path string) (*routing.Trace, error) {
-	f, err := os.Open(path)
+	f, _, err := format.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}

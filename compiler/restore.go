@@ -123,20 +123,13 @@ func (o *RestoreOptions) paths(n int) ([]string, error) {
 
 // openContainer opens a container file. The caller closes it.
 func openContainer(path string) (*os.File, *format.Container, error) {
-	f, err := os.Open(path)
+	f, size, err := format.OpenFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = errors.New("no regular file")
+	c, err := format.Open(f, size)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
-	if err == nil {
-		var c *format.Container
-		if c, err = format.Open(f, st.Size()); err == nil {
-			return f, c, nil
-		}
-	}
-	f.Close()
-	return nil, nil, fmt.Errorf("%s: %w", path, err)
+	return f, c, nil
 }

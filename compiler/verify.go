@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,21 +45,14 @@ type Verified struct {
 // source section. With Against it also proves that the source has the digests that the container names. Errors wrap
 // ErrVerify besides what they found.
 func Verify(ctx context.Context, opt VerifyOptions) (*Verified, error) {
-	f, err := os.Open(opt.Container)
+	f, size, err := format.OpenFile(opt.Container)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", opt.Container)
-	}
-	if err != nil {
-		return nil, err
-	}
-	v := &verifier{opt: opt, out: &Verified{Bytes: uint64(st.Size())}}
+	v := &verifier{opt: opt, out: &Verified{Bytes: uint64(size)}}
 	report := newMeter(opt.Progress, "verify", v.out.Bytes)
-	if v.c, err = format.Verify(ctx, f, st.Size(), format.VerifyOptions{Workers: opt.Workers, Progress: report.at}); err != nil {
+	if v.c, err = format.Verify(ctx, f, size, format.VerifyOptions{Workers: opt.Workers, Progress: report.at}); err != nil {
 		return nil, failed(opt.Container, err)
 	}
 	v.out.Root, v.out.Tensors = v.c.Root(), v.c.Tensors.Len()

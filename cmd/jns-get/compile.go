@@ -17,6 +17,7 @@ import (
 	"jns/cmd/internal/progress"
 	"jns/cmd/jns-get/internal/fetch"
 	"jns/compiler"
+	"jns/format"
 	"jns/manifests"
 )
 
@@ -184,7 +185,7 @@ func (f *found) compare(rep *compiler.Report) (string, error) {
 }
 
 func fileSHA256(path string) (d manifests.Digest, size int64, err error) {
-	f, err := os.Open(path)
+	f, _, err := format.OpenFile(path)
 	if err != nil {
 		return d, 0, err
 	}

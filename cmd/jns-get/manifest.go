@@ -141,7 +141,7 @@ func trustedKeys(path string) ([]manifests.Key, error) {
 		}
 		path = filepath.Join(dir, "jns", "trusted-keys")
 	}
-	b, err := os.ReadFile(path)
+	b, err := jnscli.ReadSmall(path, jnscli.MaxKeys)
 	if !named && errors.Is(err, os.ErrNotExist) {
 		return keys, nil
 	}

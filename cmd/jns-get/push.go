@@ -13,6 +13,7 @@ import (
 
 	jnscli "jns/cmd/internal/cli"
 	"jns/cmd/jns-get/internal/fetch"
+	"jns/format"
 	"jns/manifests"
 )
 
@@ -128,7 +129,7 @@ func artifact(ctx context.Context, dir string, o fetch.Options) (layers []fetch.
 }
 
 func readManifest(path string) (*manifests.Manifest, error) {
-	f, err := os.Open(path)
+	f, _, err := format.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}

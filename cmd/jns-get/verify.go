@@ -65,7 +65,7 @@ func specOf(ctx context.Context, c *cli.Command, path, name string) (spec fetch.
 
 // byRoot finds the embedded manifest of a file by the root digest in its header.
 func byRoot(path string) *manifests.Published {
-	f, err := os.Open(path)
+	f, _, err := format.OpenFile(path)
 	if err != nil {
 		return nil
 	}

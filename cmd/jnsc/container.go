@@ -11,7 +11,7 @@ import (
 
 // open opens a container. The caller closes the file.
 func open(path string) (*os.File, *format.Container, error) {
-	f, size, err := openFile(path)
+	f, size, err := format.OpenFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -23,26 +23,9 @@ func open(path string) (*os.File, *format.Container, error) {
 	return f, c, nil
 }
 
-// openFile opens a regular file and gives its size.
-func openFile(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
-	}
-	if err != nil {
-		f.Close()
-		return nil, 0, err
-	}
-	return f, st.Size(), nil
-}
-
 // isContainer reports whether a file begins as a container does. A file that cannot be read does not; opening it again says why.
 func isContainer(path string) bool {
-	f, err := os.Open(path)
+	f, _, err := format.OpenFile(path)
 	if err != nil {
 		return false
 	}

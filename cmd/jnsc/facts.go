@@ -22,7 +22,7 @@ type digested struct {
 
 // digestFile reads a file once and computes what a manifest says of it.
 func digestFile(path string) (*digested, error) {
-	f, _, err := openFile(path)
+	f, _, err := format.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}

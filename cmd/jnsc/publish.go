@@ -149,7 +149,7 @@ func (p *publisher) prepare(dir string) (containers []string, err error) {
 // keys reads the private keys that the flags name.
 func (p *publisher) keys() error {
 	if path := p.c.String("key"); path != "" {
-		b, err := os.ReadFile(path)
+		b, err := jnscli.ReadSmall(path, jnscli.MaxKeys)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (p *publisher) keys() error {
 		p.export = &s
 	}
 	if path := p.c.String("export-key"); path != "" {
-		b, err := os.ReadFile(path)
+		b, err := jnscli.ReadSmall(path, jnscli.MaxKeys)
 		if err != nil {
 			return err
 		}
@@ -178,9 +178,12 @@ func (p *publisher) keys() error {
 	return nil
 }
 
+// maxReport bounds a file of measurements.
+const maxReport = 16 << 20
+
 // readBench takes the figures out of the JSON of jns-run bench.
 func (p *publisher) readBench(path string) error {
-	b, err := os.ReadFile(path)
+	b, err := jnscli.ReadSmall(path, maxReport)
 	if err != nil {
 		return err
 	}
@@ -372,7 +375,7 @@ func (p *publisher) manifest(ctx context.Context, path string) (*manifests.Manif
 
 // before is the manifest of the same container that was written by an earlier call, nil if there is none.
 func (p *publisher) before(m *manifests.Manifest) *manifests.Manifest {
-	old, err := os.ReadFile(filepath.Join(p.out, m.FileName()))
+	old, err := jnscli.ReadSmall(filepath.Join(p.out, m.FileName()), manifests.MaxManifest)
 	if err != nil {
 		return nil
 	}

@@ -68,7 +68,7 @@ func repro(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	path := c.Args().First()
-	f, err := os.Open(path)
+	f, _, err := format.OpenFile(path)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (r *chainOf) rebuild(ctx context.Context, c *cli.Command, m *manifests.Mani
 
 // published compares a published file with the rebuilt one, which was found to be what the manifest says, and names the place of the first byte that differs.
 func (r *chainOf) published(path, rebuilt string) error {
-	f, have, err := openFile(path)
+	f, have, err := format.OpenFile(path)
 	if err != nil {
 		return err
 	}

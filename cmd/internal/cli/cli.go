@@ -304,6 +304,26 @@ func Printable(s string) string {
 // Terminal reports whether f is a terminal, on which progress may be drawn.
 func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
+// ErrTooLarge means that a file is much larger than what it should hold.
+var ErrTooLarge = errors.New("too large")
+
+// MaxKeys bounds a file of keys.
+const MaxKeys = 64 << 10
+
+// ReadSmall reads a file of at most limit bytes whole. It may be a pipe, as of a shell's <(…), but not an endless one: errors wrap ErrTooLarge or are the system's.
+func ReadSmall(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s: %w: such a file has at most %d bytes", path, ErrTooLarge, limit)
+	}
+	return b, err
+}
+
 // Args checks the number of arguments.
 func Args(c *cli.Command, least, most int, usage string) error {
 	if n := c.Args().Len(); n < least || n > most {

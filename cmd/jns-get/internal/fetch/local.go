@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -20,19 +19,15 @@ import (
 // itself. Errors wrap ErrDigest and name the chunks that are wrong.
 func Verify(ctx context.Context, spec Spec, opt Options) (proof string, err error) {
 	opt.fill()
-	f, err := os.Open(spec.Path)
+	f, size, err := format.OpenFile(spec.Path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return "", err
+	if spec.Size > 0 && size != spec.Size {
+		return "", fmt.Errorf("%s: %w: it has %d bytes, not %d", spec.Path, ErrDigest, size, spec.Size)
 	}
-	if spec.Size > 0 && st.Size() != spec.Size {
-		return "", fmt.Errorf("%s: %w: it has %d bytes, not %d", spec.Path, ErrDigest, st.Size(), spec.Size)
-	}
-	r, err := localRule(f, st.Size(), &spec)
+	r, err := localRule(f, size, &spec)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", spec.Path, err)
 	}

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"jns/format"
 )
 
 // part is the unfinished file and the journal beside it. The journal's first line says what is being fetched, each further one that a chunk was written, with its
@@ -60,6 +62,11 @@ func openPart(path string) (*part, error) {
 
 // openInPlace opens a file that is to be mended where it lies.
 func openInPlace(path string) (*part, error) {
+	r, _, err := format.OpenFile(path) // whatever else it is would block
+	if err != nil {
+		return nil, err
+	}
+	r.Close()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,8 @@ import (
 	ocihttp "oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"jns/format"
 )
 
 // ErrPush: a registry did not take what was to be published.
@@ -102,7 +104,7 @@ func push(ctx context.Context, repo *ocihttp.Repository, ref registry.Reference,
 	}
 	for i, l := range layers {
 		err := pushBlob(ctx, repo, m.Layers[i], func() (io.ReadCloser, error) {
-			f, err := os.Open(l.Path)
+			f, _, err := format.OpenFile(l.Path)
 			return &counted{f, func(n int) { done += int64(n); opt.Progress(min(done, total), total) }}, err
 		})
 		if err != nil {

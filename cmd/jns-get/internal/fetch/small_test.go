@@ -20,7 +20,7 @@ func TestAFileThatCannotBeReadIsNotAbsent(t *testing.T) {
 	_, err = Small(context.Background(), "file:"+path, 100, o)
 	require.ErrorIs(t, err, ErrSource)
 	require.NotErrorIs(t, err, ErrAbsent)
-	require.ErrorContains(t, err, "no regular file")
+	require.ErrorContains(t, err, "not a regular file: it is a directory")
 }
 
 // TestNothingIsWrittenThroughLinks that somebody put where an unfinished file, its journal, or a new journal goes.

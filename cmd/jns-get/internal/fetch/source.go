@@ -7,12 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"jns/format"
 )
 
 // remote is one place that a file can be had from.
@@ -195,17 +196,13 @@ func parseFile(address string, o *Options) (remote, error) {
 func (f *fileRemote) String() string { return f.path }
 
 func (f *fileRemote) open(_ context.Context, from, to int64, _ string) (*body, error) {
-	h, err := os.Open(f.path)
+	h, _, err := format.OpenFile(f.path)
 	if err != nil {
 		return nil, permanentError{err}
 	}
 	st, err := h.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", f.path)
-	}
 	if err != nil {
-		h.Close()
-		return nil, permanentError{err}
+		return nil, permanentError{errors.Join(err, h.Close())}
 	}
 	to = min(to, st.Size())
 	return &body{
