@@ -160,15 +160,11 @@ func comparison(c *cli.Command) ([]side, error) {
 // sameModel refuses two containers whose outputs cannot be compared, before anything is measured.
 func sameModel(a, b string) error {
 	tensors := func(path string) (map[string][32]byte, error) {
-		f, err := os.Open(path)
+		f, st, err := engine.OpenRegular(path)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		st, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
 		c, err := format.Open(f, st.Size())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

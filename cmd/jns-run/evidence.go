@@ -276,6 +276,9 @@ func hexSum(b []byte) string {
 
 // readEvidence checks a directory: that it holds what its manifest lists and nothing else, that the digests are right, and that the figures follow from the records.
 func readEvidence(dir string) (m *manifest, digest string, err error) {
+	if st, err := os.Stat(dir); err == nil && !st.IsDir() { // opening a pipe would wait
+		return nil, "", fmt.Errorf("%w: %s is no directory; name what bench --evidence was given", errNoEvidence, dir)
+	}
 	root, err := os.OpenRoot(dir) // no name in it can lead out of it
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", errNoEvidence, err)

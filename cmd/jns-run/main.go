@@ -24,7 +24,7 @@ import (
 var classes = jnscli.Classes{
 	{Code: jnscli.ExitUsage, Sentinels: []error{engine.ErrOption}},
 	{Code: jnscli.ExitVerify, Sentinels: []error{errEvidence, engine.ErrSelfTest}},
-	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace, errNoEvidence, engine.ErrSessionFile}},
+	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace, engine.ErrNotRegular, errNoEvidence, engine.ErrSessionFile}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate, engine.ErrSessionModel,
 		engine.ErrSessionVersion, engine.ErrTraceVersion, engine.ErrNoEmbed, engine.ErrNoLogits, engine.ErrNoScores}},
 }
@@ -197,6 +197,16 @@ func apart(c *cli.Command, input string) error {
 	return nil
 }
 
+// openInput opens a text or a trace: a regular file, or what this process was given open, such as /dev/stdin and what the shell makes of <(…).
+// Any other pipe might be waited for until somebody writes to it.
+func openInput(name string) (*os.File, error) {
+	if name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/") {
+		return os.Open(name)
+	}
+	f, _, err := engine.OpenRegular(name)
+	return f, err
+}
+
 // oneFile reports whether two names are of one file, be it there or not.
 func oneFile(a, b string) bool {
 	x, err1 := os.Stat(a)
@@ -209,10 +219,7 @@ func oneFile(a, b string) bool {
 
 // isModel reports whether a file begins as a container, or as a GGUF.
 func isModel(path string) bool {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-		return false // a pipe would be waited for
-	}
-	f, err := os.Open(path)
+	f, _, err := engine.OpenRegular(path)
 	if err != nil {
 		return false
 	}

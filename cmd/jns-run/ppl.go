@@ -45,14 +45,12 @@ func ppl(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		if len(tokens) > room {
 			return jnscli.Usagef("--against needs the text in one piece: %d tokens, the context holds %d (raise it with --ctx)", len(tokens), room)
 		}
-		f, err := os.Open(name)
+		f, st, err := engine.OpenRegular(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		if st, err := f.Stat(); err != nil {
-			return err
-		} else if want := int64(len(tokens)) * int64(e.Vocab()) * 4; st.Size() != want {
+		if want := int64(len(tokens)) * int64(e.Vocab()) * 4; st.Size() != want {
 			return jnscli.Usagef("%s has %d bytes; logits of these %d tokens and %d words would have %d", name, st.Size(), len(tokens), e.Vocab(), want)
 		}
 		other = f
@@ -117,7 +115,7 @@ func textOf(c *cli.Command) (string, error) {
 	case name == "-":
 		return readText(os.Stdin, "standard input")
 	default:
-		f, err := os.Open(name)
+		f, err := openInput(name)
 		if err != nil {
 			return "", err
 		}

@@ -142,7 +142,7 @@ func documentsOf(c *cli.Command, texts []string) (out []document, err error) {
 func documentLines(name string) ([]string, error) {
 	in := io.Reader(os.Stdin)
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := openInput(name)
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func openSession(c *cli.Command, e *engine.Engine) (_ *keptSession, err error) {
 			k.leave()
 		}
 	}()
-	f, err := os.Open(k.path)
+	f, _, err := engine.OpenRegular(k.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		k.Session = e.NewSession()
 		return k, nil

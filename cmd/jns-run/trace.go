@@ -76,7 +76,7 @@ func readTrace(c *cli.Command) (*engine.Trace, error) {
 	if err := jnscli.Args(c, 1, 1, "name a routing trace, which --record-routing FILE writes"); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(c.Args().First())
+	f, err := openInput(c.Args().First())
 	if err != nil {
 		return nil, err
 	}

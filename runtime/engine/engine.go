@@ -55,6 +55,12 @@ type Engine struct {
 	chatErr  error
 }
 
+// ErrNotRegular is wrapped by errors about directories, pipes and devices where a file is wanted.
+var ErrNotRegular = store.ErrNotRegular
+
+// OpenRegular opens a file for reading, and nothing else: a pipe would be waited for. Errors name the file; they wrap ErrNotRegular or the system's.
+func OpenRegular(path string) (*os.File, os.FileInfo, error) { return store.OpenRegular(path) }
+
 // Open maps a container, checks its small parts, proves its program and binds kernels. Weights are not read.
 func Open(path string, o Options) (*Engine, error) {
 	e, err := open(path, o)

@@ -15,6 +15,31 @@ import (
 // ErrRange is returned for a range that does not lie inside the file.
 var ErrRange = errors.New("range outside the file")
 
+// ErrNotRegular is wrapped by errors about directories, pipes and devices where a file is wanted.
+var ErrNotRegular = errors.New("not a regular file")
+
+// OpenRegular opens a file for reading, and nothing else: opening a pipe that nobody writes to would wait for ever, and opening a device may do something. Errors name the file.
+func OpenRegular(path string) (*os.File, os.FileInfo, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s: %w", path, ErrNotRegular)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if st, err = f.Stat(); err == nil && !st.Mode().IsRegular() { // the name may have gone to something else
+		err = fmt.Errorf("%s: %w", path, ErrNotRegular)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, st, nil
+}
+
 // File is a mapped file. Safe for use by many goroutines; Close once, after the last use of any range.
 type File struct {
 	f    *os.File
@@ -24,20 +49,11 @@ type File struct {
 	changed time.Time // when it was opened
 }
 
-// Open maps a file for reading.
+// Open maps a file for reading. Errors name the file; they wrap ErrNotRegular or the system's.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, st, err := OpenRegular(path)
 	if err != nil {
 		return nil, err
-	}
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	s := &File{f: f, path: path, changed: st.ModTime()}
 	if st.Size() > 0 {
