@@ -20,7 +20,7 @@ import (
 // classes sort errors into exit codes. The order matters: a file of another kind, or of a later version, was not verified at all; what verification
 // found wrong is a failed verification, whatever it found.
 var classes = jnscli.Classes{
-	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrMagic, format.ErrNotRegular, jnscli.ErrTooLarge, compiler.ErrNotGGUF, compiler.ErrMissingPart, errNoSource, compiler.ErrTrace}},
+	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrMagic, format.ErrNotRegular, jnscli.ErrTooLarge, errUncompared, compiler.ErrNotGGUF, compiler.ErrMissingPart, errNoSource, compiler.ErrTrace}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrVersion, compiler.ErrTraceVersion, compiler.ErrNoProfile}},
 	{Code: jnscli.ExitVerify, Sentinels: []error{compiler.ErrVerify, compiler.ErrMismatch, manifests.ErrSignature}},
 	{Code: jnscli.ExitUsage, Sentinels: []error{compiler.ErrTarget, compiler.ErrMachine, compiler.ErrProfile, manifests.ErrKey}},

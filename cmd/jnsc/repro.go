@@ -137,14 +137,14 @@ func (r *chainOf) rebuild(ctx context.Context, c *cli.Command, m *manifests.Mani
 	if p == "" || r.broken() != nil {
 		return nil
 	}
-	if err := r.published(p, rep.Output); err != nil || r.broken() != nil {
+	if err := r.published(ctx, p, rep.Output); err != nil || r.broken() != nil {
 		return err
 	}
 	return r.container(m, p, "published file: ")
 }
 
 // published compares a published file with the rebuilt one, which was found to be what the manifest says, and names the place of the first byte that differs.
-func (r *chainOf) published(path, rebuilt string) error {
+func (r *chainOf) published(ctx context.Context, path, rebuilt string) error {
 	f, have, err := format.OpenFile(path)
 	if err != nil {
 		return err
@@ -156,41 +156,16 @@ func (r *chainOf) published(path, rebuilt string) error {
 	}
 	defer g.Close()
 	want := int64(k.Header.Length)
-	a, b := make([]byte, format.ChunkSize), make([]byte, format.ChunkSize)
-	for at := int64(0); at < min(have, want); at += format.ChunkSize {
-		n := min(format.ChunkSize, min(have, want)-at)
-		if _, err := f.ReadAt(a[:n], at); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if _, err := g.ReadAt(b[:n], at); err != nil {
-			return fmt.Errorf("%s: %w", rebuilt, err)
-		}
-		for i := range a[:n] {
-			if a[i] != b[i] {
-				off := at + int64(i)
-				r.add(fmt.Sprintf("published file: %s, byte %d", region(k, uint64(off)), off), fmt.Sprintf("%#02x", a[i]), fmt.Sprintf("%#02x", b[i]))
-				return nil
-			}
-		}
+	d, err := firstDifference(ctx, named{path, f}, named{rebuilt, g}, min(have, want))
+	if err != nil {
+		return err
+	}
+	if d != nil {
+		r.add(fmt.Sprintf("published file: %s, byte %d", region(k, uint64(d.at)), d.at), fmt.Sprintf("%#02x", d.a), fmt.Sprintf("%#02x", d.b))
+		return nil
 	}
 	r.add("published file: bytes", have, want)
 	return nil
-}
-
-// region names what lies at an offset of a container.
-func region(k *format.Container, off uint64) string {
-	switch {
-	case off < format.HeaderSize:
-		return "header"
-	case off < format.HeaderSize+uint64(k.Header.TOCLength):
-		return "table of contents"
-	}
-	for _, s := range k.TOC.Sections {
-		if off >= s.Offset && off < s.End() {
-			return "section " + s.Kind.String()
-		}
-	}
-	return "padding"
 }
 
 // source finds and compares the source's files and gives the path of the first.

@@ -164,7 +164,7 @@ func TestAChangeInAPublishedFileIsFoundAndNamed(t *testing.T) {
 		b[at] ^= 0x10
 		require.NoError(t, os.WriteFile(bad, b, 0o666))
 		r := &chainOf{}
-		require.NoError(t, r.published(bad, published))
+		require.NoError(t, r.published(t.Context(), bad, published))
 		require.NotNil(t, r.broken(), where)
 		require.Equal(t, fmt.Sprintf("published file: %s, byte %d", where, at), r.broken().Link)
 	}
