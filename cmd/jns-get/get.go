@@ -34,6 +34,9 @@ func getAction(ctx context.Context, c *cli.Command) error {
 	if c.Args().Len() > 0 && arg == "" { // by a variable of a shell that is not set, say
 		return jnscli.Usagef("the name is empty (see jns-get --help)")
 	}
+	if arg == "" && c.String("manifest") == "" && c.NumFlags() > 0 {
+		return jnscli.Usagef("name what to fetch: a published model, an address with --sha256 HEX, or --manifest FILE|ADDRESS (see jns-get --help)")
+	}
 	if arg == "" && c.String("manifest") == "" {
 		return noVerb(ctx, c)
 	}

@@ -33,7 +33,7 @@ func pushCommand() *cli.Command {
 		Description: "Every manifest of DIR with its container, which is compared with it first, its signature and its statements become one artifact. Prints the\n" +
 			"address of each manifest, for jns-get --manifest. User and password: JNS_OCI_USERNAME, JNS_OCI_PASSWORD. A directory on any static\n" +
 			"web server needs no push: jns-get --manifest https://HOST/DIR/NAME.TARGET.json.",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "offline", Usage: "compare only, ask nobody"}, jsonFlag()},
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "offline", Usage: "ask nobody: compare, and say what would be published"}, jsonFlag()},
 		Action: push,
 	}
 }
@@ -64,20 +64,52 @@ func push(ctx context.Context, c *cli.Command) error {
 		end(err)
 		return err
 	}
+	if o.Offline {
+		end(nil)
+		return wouldPush(c, to, layers, published)
+	}
 	digest, err := fetch.Push(ctx, to, layers, o)
 	end(err)
 	if err != nil {
 		return err
 	}
-	var places []string
-	for _, name := range published {
-		places = append(places, to+"#"+name)
-	}
+	places := placesOf(to, published)
 	if c.Bool("json") {
 		return jnscli.JSON(stdout, map[string]any{"artifact": to, "digest": digest, "files": len(layers), "manifests": places})
 	}
 	fmt.Fprintf(os.Stderr, "%d files published as %s\n", len(layers), digest)
 	_, err = fmt.Fprintln(stdout, strings.Join(places, "\n"))
+	return err
+}
+
+// placesOf gives the addresses of manifests in an artifact.
+func placesOf(to string, manifests []string) []string {
+	var out []string
+	for _, name := range manifests {
+		out = append(out, to+"#"+name)
+	}
+	return out
+}
+
+// wouldPush says what push would publish.
+func wouldPush(c *cli.Command, to string, layers []fetch.Layer, published []string) error {
+	places := placesOf(to, published)
+	if c.Bool("json") {
+		type file struct {
+			File   string           `json:"file"`
+			Bytes  int64            `json:"bytes"`
+			SHA256 manifests.Digest `json:"sha256"`
+		}
+		var files []file
+		for _, l := range layers {
+			files = append(files, file{l.Title, l.Size, l.SHA256})
+		}
+		return jnscli.JSON(stdout, map[string]any{"artifact": to, "offline": true, "would_publish": files, "manifests": places})
+	}
+	for _, l := range layers {
+		fmt.Fprintf(os.Stderr, "would publish %s, %s\n", jnscli.Printable(l.Title), jnscli.Size(uint64(l.Size)))
+	}
+	_, err := fmt.Fprintln(stdout, strings.Join(places, "\n"))
 	return err
 }
 
