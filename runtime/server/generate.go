@@ -14,10 +14,11 @@ import (
 
 // body reads a request's body: JSON, bounded in size and time.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if c := r.Header.Get("Content-Type"); c != "" {
-		// Other types are what a foreign page in a browser can send without being allowed to.
+	// Other types, and none, are what a foreign page in a browser can send without being allowed to. None is taken from who is no browser: they say their origin.
+	if c := r.Header.Get("Content-Type"); c != "" || r.Header.Get("Origin") != "" {
 		if t, _, err := mime.ParseMediaType(c); err != nil || t != "application/json" {
-			return nil, &apiError{status: http.StatusUnsupportedMediaType, kind: typeInvalid, message: fmt.Sprintf("Content-Type is %q, must be application/json", c)}
+			return nil, &apiError{status: http.StatusUnsupportedMediaType, kind: typeInvalid,
+				message: fmt.Sprintf("Content-Type is %q, must be application/json (curl: -H 'Content-Type: application/json')", c)}
 		}
 	}
 	if r.Header.Get("Content-Encoding") != "" {

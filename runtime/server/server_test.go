@@ -404,6 +404,9 @@ func TestTheDoorIsKept(t *testing.T) {
 		{"GET", "/v1/completions", "", []string{"Authorization", "Bearer secret"}, 405},
 		{"POST", "/v1/embeddings", "{}", []string{"Authorization", "Bearer secret"}, 404},
 		{"POST", "/v1/completions", `{"prompt":"x"}`, []string{"Authorization", "Bearer secret", "Content-Type", "text/plain"}, 415},
+		{"POST", "/v1/completions", `{"prompt":"x"}`, []string{"Authorization", "Bearer secret", "Content-Type", "application/x-www-form-urlencoded"}, 415},
+		{"POST", "/v1/completions", `{"prompt":"x","max_tokens":1}`, []string{"Authorization", "Bearer secret", "Content-Type", ""}, 200},
+		{"POST", "/v1/completions", `{"prompt":"x"}`, []string{"Authorization", "Bearer secret", "Content-Type", "", "Origin", "https://elsewhere.example"}, 415},
 		{"POST", "/v1/completions", `{"prompt":"x"}`, []string{"Authorization", "Bearer secret", "Content-Encoding", "gzip"}, 415},
 		{"POST", "/v1/completions", `{"prompt":"` + strings.Repeat("x", 1000) + `"}`, []string{"Authorization", "Bearer secret"}, 413},
 	} {
