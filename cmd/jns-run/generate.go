@@ -67,6 +67,11 @@ var started = time.Now()
 
 func generate(ctx context.Context, c *cli.Command) error {
 	if c.Args().Len() == 0 {
+		for _, f := range c.Flags {
+			if slices.ContainsFunc(f.Names(), given) {
+				return jnscli.Usagef("give a model: jns-run MODEL.jns -p TEXT (see jns-run --help)")
+			}
+		}
 		return cli.ShowRootCommandHelp(c)
 	}
 	if !c.IsSet("prompt") && !c.IsSet("tokens") && !c.IsSet("session") {

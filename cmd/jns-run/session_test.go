@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,22 +18,33 @@ import (
 	"jns/compiler"
 )
 
-// TestSessionStories runs testdata/session.txtar. $TINY is the embedded model, compiled.
+// TestSessionStories runs testdata/session.txtar and usage.txtar. $TINY is the embedded model, compiled, and $GGUF what it was compiled from.
 //
+//	wrong CODE ARGUMENTS…  runs jns-run, which must end with that exit code
 //	joined A B  appends B to A
 //	same A B    compares two answers, or lists of them, but for what --json says of reuse, and ends of lines, which every process writes
 func TestSessionStories(t *testing.T) {
 	tiny := filepath.Join(t.TempDir(), "tiny.jns")
-	_, err := compiler.Compile(t.Context(), compiler.Options{Source: "../../testdata/models/tiny/jns-tiny.gguf", Output: tiny})
+	gguf, err := filepath.Abs("../../testdata/models/tiny/jns-tiny.gguf")
+	require.NoError(t, err)
+	_, err = compiler.Compile(t.Context(), compiler.Options{Source: gguf, Output: tiny})
 	require.NoError(t, err)
 	plain := func(s string) string { return regexp.MustCompile(`,?"tokens_reused":\d+|\n`).ReplaceAllString(s, "") }
 	testscript.Run(t, testscript.Params{
-		Files: []string{"testdata/session.txtar"},
+		Files: []string{"testdata/session.txtar", "testdata/usage.txtar"},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TINY", tiny)
+			e.Setenv("GGUF", gguf)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"wrong": func(ts *testscript.TestScript, _ bool, args []string) {
+				err := ts.Exec("jns-run", args[1:]...)
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
+					ts.Fatalf("jns-run %q: %v, want exit code %s", args[1:], err, args[0])
+				}
+			},
 			"joined": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(ts.ReadFile(args[0])+ts.ReadFile(args[1])), 0o600))
 			},
