@@ -43,6 +43,11 @@ func Compile(ctx context.Context, opt Options) (rep *Report, err error) {
 	if err := b.plan(); err != nil {
 		return nil, err
 	}
+	if opt.makesDir() {
+		if err := os.MkdirAll(opt.Output, 0o777); err != nil {
+			return nil, err
+		}
+	}
 	out, err := createOutput(opt.output(b.target), b.set)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -32,6 +33,8 @@ var (
 	ErrTarget = plan.ErrTarget
 	// ErrVerify means that a container does not say the truth about its source.
 	ErrVerify = errors.New("verification failed")
+	// ErrOutput means that nothing can be written where the options say: it is the source, or no file, or its directory is not there.
+	ErrOutput = errors.New("output refused")
 	// ErrBusy means that another process is writing the same output.
 	ErrBusy = errors.New("output is being written by another process")
 )
@@ -39,7 +42,7 @@ var (
 // Options say what to compile and how. The zero value of every field is the default.
 type Options struct {
 	Source      string // a GGUF, or any part of a split set
-	Output      string // empty: beside the source, name.TARGET.jns
+	Output      string // a file; or a directory (it exists, or ends in a separator) for name.TARGET.jns; empty: beside the source
 	Target      string // empty: plan.Default, whatever machine compiles; "native": the target of this machine
 	Profile     string // a routing trace, by which experts lie in the file; empty: by layer and number
 	KeepUnknown bool   // keep tensors that the architecture does not know instead of refusing them
@@ -64,15 +67,32 @@ func (o *Options) target() (plan.Target, error) {
 
 var partSuffix = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
 
+// OutputPath is the path under which Compile writes the container.
+func (o *Options) OutputPath() (string, error) {
+	t, err := o.target()
+	if err != nil {
+		return "", err
+	}
+	return o.output(t), nil
+}
+
 // output is the path of the container.
 func (o *Options) output(t plan.Target) string {
-	if o.Output != "" {
-		return o.Output
-	}
 	dir, name := filepath.Split(o.Source)
+	if o.Output != "" {
+		if st, err := os.Stat(o.Output); !o.makesDir() && (err != nil || !st.IsDir()) {
+			return o.Output
+		}
+		dir = o.Output
+	}
 	name = strings.TrimSuffix(name, ".gguf")
 	name = partSuffix.ReplaceAllString(name, "")
 	return filepath.Join(dir, name+"."+t.Name+".jns")
+}
+
+// makesDir reports whether Output can only be a directory.
+func (o *Options) makesDir() bool {
+	return o.Output != "" && os.IsPathSeparator(o.Output[len(o.Output)-1])
 }
 
 // Targets lists the targets that Options.Target may name, besides "native".

@@ -3,6 +3,7 @@ package compiler
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -29,21 +30,21 @@ func createOutput(path string, set *gguf.Set) (*output, error) {
 			continue
 		}
 		if !st.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s exists and is no regular file; remove it or name another output", p)
+			return nil, fmt.Errorf("%w: %s exists and is no regular file; remove it or name another output", ErrOutput, p)
 		}
 		if set == nil {
 			continue
 		}
 		for _, f := range set.Files {
 			if src, err := os.Stat(f.Path); err == nil && os.SameFile(st, src) {
-				return nil, fmt.Errorf("%s is the source; name another output", p)
+				return nil, fmt.Errorf("%w: %s is the source; name another output", ErrOutput, p)
 			}
 		}
 	}
 	for range 8 {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
-			return nil, err
+			return nil, notCreated(path, err)
 		}
 		if err := lock(f); err != nil {
 			return nil, errors.Join(fmt.Errorf("%w: %s", ErrBusy, name), f.Close())
@@ -58,6 +59,17 @@ func createOutput(path string, set *gguf.Set) (*output, error) {
 		f.Close()
 	}
 	return nil, fmt.Errorf("%w: %s", ErrBusy, name)
+}
+
+// notCreated says of the file that was asked for what happened to its partial file.
+func notCreated(path string, err error) error {
+	if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s: there is no directory %s; make it first", ErrOutput, path, dir)
+	}
+	if p, ok := err.(*fs.PathError); ok {
+		return &fs.PathError{Op: "create", Path: path, Err: p.Err}
+	}
+	return err
 }
 
 func same(f *os.File, name string) bool {

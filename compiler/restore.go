@@ -54,7 +54,7 @@ func Restore(ctx context.Context, opt RestoreOptions) ([]Restored, error) {
 		b, err2 := os.Stat(p)
 		switch {
 		case err == nil && err2 == nil && os.SameFile(a, b):
-			return nil, fmt.Errorf("%s is the container itself; name another output", p)
+			return nil, fmt.Errorf("%w: %s is the container itself; name another output", ErrOutput, p)
 		case err2 == nil && !opt.Overwrite:
 			return nil, fmt.Errorf("%s: %w", p, ErrExists)
 		}
@@ -105,7 +105,7 @@ func (o *RestoreOptions) paths(n int) ([]string, error) {
 	}
 	if !isDir {
 		if n > 1 {
-			return nil, fmt.Errorf("%s: the source has %d parts; name a directory to restore them into", out, n)
+			return nil, fmt.Errorf("%w: %s: the source has %d parts; name a directory to restore them into", ErrOutput, out, n)
 		}
 		return []string{out}, nil
 	}

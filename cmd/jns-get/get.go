@@ -126,6 +126,9 @@ func nameOf(address string) (string, error) {
 
 // outputPath is where a file goes: the name given, or the file's own in the directory given or at hand.
 func outputPath(output, name string) (string, error) {
+	if output == "-" {
+		return "", jnscli.Usagef("-o -: it cannot be written to standard output; name a file")
+	}
 	if output == "" {
 		output = "."
 	}

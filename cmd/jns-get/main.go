@@ -30,7 +30,7 @@ var errDiffers = errors.New("differs from what was published")
 // classes sort errors into exit codes. A wrong digest and a refused signature are failed verifications, whatever else they are.
 var classes = jnscli.Classes{
 	{Code: jnscli.ExitVerify, Sentinels: []error{manifests.ErrSignature, fetch.ErrDigest, errDiffers}},
-	{Code: jnscli.ExitUsage, Sentinels: []error{manifests.ErrUnknown, compiler.ErrTarget, compiler.ErrProfile}},
+	{Code: jnscli.ExitUsage, Sentinels: []error{manifests.ErrUnknown, compiler.ErrTarget, compiler.ErrProfile, compiler.ErrOutput, fetch.ErrNoDirectory}},
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{manifests.ErrManifest, format.ErrMagic, format.ErrNotRegular, jnscli.ErrTooLarge, format.ErrCorrupt, compiler.ErrNotGGUF, compiler.ErrCorrupt, compiler.ErrMissingPart, compiler.ErrTrace}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrVersion, format.ErrUnsupported, compiler.ErrUnsupported, compiler.ErrTraceVersion, compiler.ErrNoProfile}},
 }

@@ -21,7 +21,7 @@ func compileCommand() *cli.Command {
 			"equal bytes on every machine.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "target", Usage: "what to lay the weights out for; see jnsc targets"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write (default: beside the model, MODEL.TARGET.jns)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write, or a directory for MODEL.TARGET.jns (default: beside the model)"},
 			&cli.StringFlag{Name: "profile", Usage: "a routing trace `FILE` (jns-run --record-routing): experts that it used together lie together in the container"},
 			&cli.BoolFlag{Name: "keep-unknown", Usage: "keep tensors that the architecture does not know instead of refusing them"},
 			&cli.BoolFlag{Name: "force", Usage: "write over a file that is no container"},
@@ -58,7 +58,14 @@ func compile(ctx context.Context, c *cli.Command) error {
 	if isContainer(opt.Source) {
 		return jnscli.Usagef("%s is a container already; jnsc restore gives its GGUF back", opt.Source)
 	}
-	if err := mayWrite(opt.Output, c.Bool("force")); err != nil {
+	if err := noStream(opt.Output); err != nil {
+		return err
+	}
+	out, err := opt.OutputPath()
+	if err != nil {
+		return err
+	}
+	if err := mayWrite(out, c.Bool("force")); err != nil {
 		return err
 	}
 	bars := progress.New()
@@ -94,9 +101,17 @@ func tally(ts []compiler.TensorLine) string {
 	return fmt.Sprintf("%d tensors, %d of them tiled", len(ts), tiled)
 }
 
+// noStream refuses the name by which many commands mean standard output: what is written must be a file that gets its name when it is whole.
+func noStream(output string) error {
+	if output == "-" {
+		return jnscli.Usagef("-o -: it cannot be written to standard output; name a file")
+	}
+	return nil
+}
+
 // mayWrite protects files that are no containers from a slip of the pen.
 func mayWrite(path string, force bool) error {
-	if path == "" || force {
+	if force {
 		return nil
 	}
 	if st, err := os.Stat(path); err != nil || st.Mode().IsRegular() && (st.Size() == 0 || isContainer(path)) {

@@ -10,6 +10,7 @@ import (
 
 	jnscli "jns/cmd/internal/cli"
 	"jns/compiler"
+	"jns/format"
 )
 
 func explainCommand() *cli.Command {
@@ -69,9 +70,16 @@ func explain(_ context.Context, c *cli.Command) error {
 func explanation(c *cli.Command) (*compiler.Explanation, error) {
 	path := c.Args().First()
 	if !isContainer(path) {
+		f, _, err := format.OpenFile(path)
+		if errors.Is(err, format.ErrNotRegular) {
+			return nil, fmt.Errorf("%w; give the path of a .gguf or .jns file", err)
+		} else if err != nil {
+			return nil, err
+		}
+		f.Close()
 		ex, err := compiler.Explain(compiler.Options{Source: path, Target: c.String("target"), Profile: c.String("profile"), KeepUnknown: c.Bool("keep-unknown")})
 		if errors.Is(err, compiler.ErrNotGGUF) {
-			err = fmt.Errorf("%w, and no JNS container either", err)
+			err = fmt.Errorf("neither a container nor a model: %w", err)
 		}
 		return ex, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/compiler"
 	"jns/format"
 	"jns/manifests"
@@ -23,7 +24,7 @@ var classes = jnscli.Classes{
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrMagic, format.ErrNotRegular, jnscli.ErrTooLarge, errUncompared, compiler.ErrNotGGUF, compiler.ErrMissingPart, errNoSource, compiler.ErrTrace}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrVersion, compiler.ErrTraceVersion, compiler.ErrNoProfile}},
 	{Code: jnscli.ExitVerify, Sentinels: []error{compiler.ErrVerify, compiler.ErrMismatch, manifests.ErrSignature}},
-	{Code: jnscli.ExitUsage, Sentinels: []error{compiler.ErrTarget, compiler.ErrMachine, compiler.ErrProfile, manifests.ErrKey}},
+	{Code: jnscli.ExitUsage, Sentinels: []error{compiler.ErrTarget, compiler.ErrMachine, compiler.ErrProfile, compiler.ErrOutput, output.ErrNoDirectory, manifests.ErrKey}},
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{compiler.ErrCorrupt, format.ErrCorrupt, manifests.ErrManifest}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{compiler.ErrUnsupported, format.ErrUnsupported}},
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +27,8 @@ func reproCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "source", Usage: "GGUF `FILE`, or the directory that holds it (default: the manifest's)"},
 			&cli.StringFlag{Name: "profile", Usage: "the routing trace `FILE` by which the published container's experts lie, if the manifest's options name one"},
 			&cli.StringFlag{Name: "container", Usage: "a published container `FILE` to compare too"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "keep the rebuilt container as `FILE`"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "keep the rebuilt container as `FILE`, or in a directory under the published name"},
+			&cli.BoolFlag{Name: "force", Usage: "write over a file that is no container"},
 			threadsFlag(), jsonFlag(),
 		},
 		Action: repro,
@@ -118,8 +120,13 @@ func (r *chainOf) rebuild(ctx context.Context, c *cli.Command, m *manifests.Mani
 		}
 		defer remove()
 		out = filepath.Join(dir, m.Container.File)
-	} else if err := mayWrite(out, false); err != nil {
-		return err
+	} else {
+		if st, err := os.Stat(out); err == nil && st.IsDir() {
+			out = filepath.Join(out, m.Container.File)
+		}
+		if err := errors.Join(noStream(out), mayWrite(out, c.Bool("force"))); err != nil {
+			return err
+		}
 	}
 	bars := progress.New()
 	rep, err := compiler.Compile(ctx, compiler.Options{

@@ -34,6 +34,9 @@ func restore(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := noStream(c.String("output")); err != nil {
+		return err
+	}
 	opt := compiler.RestoreOptions{Container: c.Args().First(), Output: c.String("output"), Overwrite: c.Bool("force"), Workers: n}
 	bars := progress.New()
 	opt.Progress = func(p compiler.Progress) { bars.Show(p.Phase, p.Done, p.Total) }

@@ -7,6 +7,7 @@ package output
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -16,8 +17,9 @@ const Suffix = ".partial"
 
 // Errors of this package.
 var (
-	ErrBusy  = errors.New("another process writes it") // as long as that process lives
-	ErrInWay = errors.New("no regular file")           // at the place of the file under construction: a link, say, through which nothing is written
+	ErrBusy        = errors.New("another process writes it") // as long as that process lives
+	ErrNoDirectory = errors.New("its directory is not there; make it first")
+	ErrInWay       = errors.New("no regular file") // at the place of the file under construction: a link, say, through which nothing is written
 )
 
 // File is a file under construction, locked for this process where the system can.
@@ -27,7 +29,7 @@ type File struct {
 	done bool
 }
 
-// Create begins a file. Discard must be called, at the latest after Commit. Errors wrap ErrBusy, ErrInWay or the system's.
+// Create begins a file. Discard must be called, at the latest after Commit. Errors wrap ErrBusy, ErrNoDirectory, ErrInWay or the system's.
 func Create(path string, mode os.FileMode) (*File, error) {
 	name := path + Suffix
 	for range 8 {
@@ -35,6 +37,9 @@ func Create(path string, mode os.FileMode) (*File, error) {
 			return nil, fmt.Errorf("%s is in the way; remove it: %w", name, ErrInWay)
 		}
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, mode)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", path, ErrNoDirectory)
+		}
 		if err != nil {
 			return nil, err
 		}

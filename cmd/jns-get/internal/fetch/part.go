@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,6 +45,9 @@ func openPart(path string) (*part, error) {
 	}
 	for range 8 {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", path, ErrNoDirectory)
+		}
 		if err != nil {
 			return nil, err
 		}
