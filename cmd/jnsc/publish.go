@@ -29,7 +29,7 @@ func publishCommand() *cli.Command {
 		Name: "publish", Usage: "write manifests of the containers in a directory, and sign them", ArgsUsage: "DIR",
 		Description: "Every container is proved against its source first, which must be at hand: GGUF files in DIR or where --source says. For each one,\n" +
 			"NAME.TARGET.json is written beside it or to --out, NAME.TARGET.json.minisig with --key, and with --export a SLSA provenance statement\n" +
-			"(.slsa.json, DSSE) and an OpenSSF model signature (.sig). The rows of MODELS.md go to standard output. The password of a key is in JNS_KEY_PASSWORD.",
+			"(.slsa.json, DSSE) and an OpenSSF model signature (.sig). The rows of MODELS.md go to standard output, a line for each file to standard error. The password of a key is in JNS_KEY_PASSWORD.",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "source", Usage: "GGUF `FILE`, or a directory of them"},
 			&cli.StringFlag{Name: "out", Usage: "`DIR` for the manifests (default: beside the containers)"},
@@ -62,6 +62,7 @@ type publisher struct {
 	measured map[string][]manifests.Measure // by root digest, or by source and target
 	key      *minisign.PrivateKey
 	export   *manifests.Signer
+	wrote    []string // files of the container at hand
 }
 
 func publish(ctx context.Context, c *cli.Command) error {
@@ -74,33 +75,51 @@ func publish(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	type line struct {
-		Container string `json:"container"`
-		Manifest  string `json:"manifest"`
-		Root      string `json:"root_digest"`
-		Signed    bool   `json:"signed"`
-		row       string
+		Container string   `json:"container"`
+		Manifest  string   `json:"manifest"`
+		Files     []string `json:"files"` // all that was written, the manifest first
+		Root      string   `json:"root_digest"`
+		Signed    bool     `json:"signed"`
 	}
-	var lines []line
+	lines := []line{}
 	for _, path := range containers {
 		m, err := p.manifest(ctx, path)
 		if err != nil {
 			return err
 		}
-		file, err := p.write(m)
-		if err != nil {
+		p.wrote = nil
+		if err := p.write(m); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		lines = append(lines, line{path, file, m.Container.Root.String(), p.key != nil, m.Row()})
+		lines = append(lines, line{path, p.wrote[0], p.wrote, m.Container.Root.String(), p.key != nil})
+		if c.Bool("json") {
+			continue
+		}
+		if _, err := fmt.Fprint(stdout, p.row(m, path)); err != nil {
+			return err
+		}
 	}
 	if c.Bool("json") {
 		return jnscli.JSON(stdout, lines)
 	}
-	for _, l := range lines {
-		fmt.Fprintf(os.Stderr, "wrote %s\n", l.Manifest)
-		if _, err := fmt.Fprint(stdout, l.row); err != nil {
-			return err
-		}
+	return nil
+}
+
+// row is the manifest's row of MODELS.md, with a command that works: jns-get knows by name only what is embedded.
+func (p *publisher) row(m *manifests.Manifest, container string) string {
+	if known, err := manifests.Find(m.Name, m.Target); err == nil && known.Container.Root == m.Container.Root {
+		return m.Row()
 	}
+	return m.RowAt(p.wrote[0], filepath.Clean(p.out) == filepath.Dir(container))
+}
+
+// save writes a file and says so, at once: when a later container cannot be proved, what was written before stays.
+func (p *publisher) save(path string, b []byte) error {
+	if err := output.WriteBytes(path, 0o666, b); err != nil {
+		return err
+	}
+	p.wrote = append(p.wrote, path)
+	fmt.Fprintf(os.Stderr, "wrote %s\n", jnscli.Printable(path))
 	return nil
 }
 
@@ -124,6 +143,8 @@ func (p *publisher) prepare(dir string) (containers []string, err error) {
 	}
 	if p.out = p.c.String("out"); p.out == "" {
 		p.out = dir
+	} else if st, err := os.Stat(p.out); err != nil || !st.IsDir() { // before everything is proved, which takes a while
+		return nil, jnscli.Usagef("--out %s: there is no such directory; make it first", p.out)
 	}
 	for _, s := range append(p.c.StringSlice("source"), dir) {
 		if st, err := os.Stat(s); err != nil {
@@ -438,54 +459,54 @@ func places(at []string, file string) []string {
 }
 
 // write writes a manifest and what belongs to it.
-func (p *publisher) write(m *manifests.Manifest) (string, error) {
+func (p *publisher) write(m *manifests.Manifest) error {
 	b, err := m.Encode()
 	if err != nil {
-		return "", err
+		return err
 	}
 	path := filepath.Join(p.out, m.FileName())
 	was := p.before(m)
-	if err := output.WriteBytes(path, 0o666, b); err != nil {
-		return "", err
+	if err := p.save(path, b); err != nil {
+		return err
 	}
 	now := time.Now()
 	sig := path + manifests.SignatureSuffix
 	if p.key == nil {
 		// A signature of other bytes would only mislead.
 		if err := removed(sig); err != nil {
-			return "", err
+			return err
 		}
 	} else {
 		var expires time.Time
 		if d := p.c.Duration("expires"); d > 0 {
 			expires = now.Add(d)
 		}
-		if err := output.WriteBytes(sig, 0o666, manifests.Sign(*p.key, b, m.FileName(), now, expires)); err != nil {
-			return "", err
+		if err := p.save(sig, manifests.Sign(*p.key, b, m.FileName(), now, expires)); err != nil {
+			return err
 		}
 	}
 	base := strings.TrimSuffix(path, ".json")
 	if !p.c.Bool("export") {
 		if was != nil {
-			return path, nil
+			return nil
 		}
 		for _, s := range statements { // and so would statements about another container
 			if err := removed(base + s.suffix); err != nil {
-				return "", err
+				return err
 			}
 		}
-		return path, nil
+		return nil
 	}
 	for _, s := range statements {
 		b, err := s.make(m, *p.export)
 		if err != nil {
-			return "", err
+			return err
 		}
-		if err := output.WriteBytes(base+s.suffix, 0o666, b); err != nil {
-			return "", err
+		if err := p.save(base+s.suffix, b); err != nil {
+			return err
 		}
 	}
-	return path, nil
+	return nil
 }
 
 // statements are what --export writes besides a manifest.
@@ -496,8 +517,12 @@ var statements = []struct {
 
 // removed removes a file that is perhaps not there.
 func removed(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	err := os.Remove(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	return nil
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "removed %s, which is of another manifest\n", jnscli.Printable(path))
+	}
+	return err
 }

@@ -25,7 +25,7 @@ var (
 	// ErrNoDirectory: a file is to be written into a directory that is not there.
 	ErrNoDirectory = errors.New("its directory is not there; make it first")
 	// ErrBusy: another process is fetching the same file.
-	ErrBusy        = errors.New("another process is fetching this file")
+	ErrBusy = errors.New("another process is fetching this file")
 	// ErrExists: there is a file of that name with other contents.
 	ErrExists = errors.New("a file of that name is there and is not this one")
 	// ErrSpace: the disk has no room for the file.
