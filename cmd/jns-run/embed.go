@@ -40,7 +40,7 @@ func embed(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	}
 	vectors, err := e.Embed(ctx, tokens, !c.Bool("raw"))
 	if err != nil {
-		return err
+		return tooLong(err)
 	}
 	if c.Bool("json") {
 		return jnscli.JSONLine(stdout, map[string]any{"tokens": tokens, "width": e.Width(), "embeddings": vectors, "receipt": e.Receipt()})

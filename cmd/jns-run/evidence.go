@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	jnscli "jns/cmd/internal/cli"
 	"jns/cmd/internal/output"
 )
 
@@ -246,11 +247,11 @@ func vacant(dir string) error {
 	case err != nil:
 		return err
 	case !st.IsDir():
-		return fmt.Errorf("%s is no directory; name a new one", dir)
+		return jnscli.Usagef("%s is no directory; name a new one", dir)
 	}
 	f, err := os.ReadDir(dir)
 	if err == nil && len(f) > 0 {
-		err = fmt.Errorf("%s is not empty; name a new directory", dir)
+		err = jnscli.Usagef("%s is not empty; name a new directory", dir)
 	}
 	return err
 }

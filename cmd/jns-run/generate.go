@@ -128,6 +128,7 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		r.Logits = func(l []float32) { binary.Write(digest, binary.LittleEndian, l) }
 	}
 	res, err := s.Generate(ctx, r)
+	err = tooLong(err)
 	if res != nil {
 		p.answered(s, res.Text)
 	}

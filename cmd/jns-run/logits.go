@@ -67,7 +67,7 @@ func logits(ctx context.Context, c *cli.Command, e *engine.Engine) (err error) {
 			_, err := w.Write(b)
 			return err
 		})
-		return errors.Join(err, w.Flush())
+		return errors.Join(tooLong(err), w.Flush())
 	})
 	if err != nil {
 		return err

@@ -197,6 +197,14 @@ func apart(c *cli.Command, input string) error {
 	return nil
 }
 
+// tooLong makes an error that ends the command as a wrong call of one about a prompt that the context does not hold.
+func tooLong(err error) error {
+	if errors.Is(err, engine.ErrContextFull) {
+		return fmt.Errorf("%w: %w", jnscli.ErrUsage, err)
+	}
+	return err
+}
+
 // openInput opens a text or a trace: a regular file, or what this process was given open, such as /dev/stdin and what the shell makes of <(…).
 // Any other pipe might be waited for until somebody writes to it.
 func openInput(name string) (*os.File, error) {

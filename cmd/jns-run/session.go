@@ -115,7 +115,11 @@ func (k *keptSession) keep() (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("the session is not kept, %s is as it was: %w", k.path, err)
+			left := "is as it was"
+			if !k.found {
+				left = "is not made"
+			}
+			err = fmt.Errorf("the session is not kept, %s %s: %w", k.path, left, err)
 		}
 		k.leave()
 	}()

@@ -90,8 +90,16 @@ func TestAnAnswerIsGivenWhereItsSessionCannotBeKept(t *testing.T) {
 			_ = os.Mkdir(path, 0o755)
 			_, _ = w.WriteString("Hello.")
 		}()
+		words, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+		require.NoError(t, err)
+		defer words.Close()
+		stderr := os.Stderr
+		os.Stderr = words
 		code, text := command(t, append([]string{model, "--temp", "0", "-n", "3", "-p", "-", "--session", path}, more...)...)
-		os.Stdin = old
+		os.Stdin, os.Stderr = old, stderr
+		said, err := os.ReadFile(words.Name())
+		require.NoError(t, err)
+		require.Contains(t, string(said), path+" is not made: ", "there was none that could be as it was")
 		require.Equal(t, jnscli.ExitFailed, code)
 		require.Contains(t, text, "Hello")
 		require.NotContains(t, text, `"session"`, "it is not kept")

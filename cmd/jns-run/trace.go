@@ -158,7 +158,7 @@ func stats(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	}})
 	line.end()
 	if err != nil {
-		return err
+		return tooLong(err)
 	}
 	r := e.Receipt()
 	if c.Bool("json") {

@@ -63,25 +63,14 @@ func OpenRegular(path string) (*os.File, os.FileInfo, error) { return store.Open
 
 // Open maps a container, checks its small parts, proves its program and binds kernels. Weights are not read.
 func Open(path string, o Options) (*Engine, error) {
-	e, err := open(path, o)
+	file, err := store.Open(path)
 	if err != nil {
+		return nil, err
+	}
+	e := &Engine{file: file}
+	if err := e.guard(func() error { return e.load(o) }); err != nil {
+		e.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return e, nil
-}
-
-func open(path string, o Options) (_ *Engine, err error) {
-	e := &Engine{}
-	if e.file, err = store.Open(path); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			e.Close()
-		}
-	}()
-	if err = e.guard(func() error { return e.load(o) }); err != nil {
-		return nil, err
 	}
 	return e, nil
 }
@@ -90,6 +79,9 @@ func (e *Engine) load(o Options) (err error) {
 	var looking <-chan surroundings
 	if !o.TokenizerOnly {
 		looking = look()
+	}
+	if string(e.file.Bytes(0, 4)) == "GGUF" { // said here with the file's name, which the format does not know
+		return fmt.Errorf("%w: this is a GGUF file; compile it first: jnsc compile %s", format.ErrMagic, e.file.Path())
 	}
 	if e.c, err = format.Open(e.file, e.file.Size()); err != nil {
 		return err
