@@ -190,6 +190,9 @@ func toolChoice(raw json.RawMessage) (word, name string, err error) {
 	return "required", c.Function.Name, nil
 }
 
+// roles are who may speak. Templates do not agree on what to do with others: some drop the message.
+var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
+
 // messages checks a conversation and puts it into the form that templates expect: text parts joined into one string, arguments of calls as objects, and the role
 // developer, which few templates know, as system. All else, null content and key order included, stays as it came.
 func messages(list []json.RawMessage, f *facts) (json.RawMessage, error) {
@@ -205,6 +208,9 @@ func messages(list []json.RawMessage, f *facts) (json.RawMessage, error) {
 		var role string
 		if json.Unmarshal(m.get("role"), &role) != nil || role == "" {
 			return nil, invalid("messages", "message %d has no role", i)
+		}
+		if !slices.Contains(roles, role) {
+			return nil, invalid("messages", "message %d has the role %q; roles are %s", i, role, strings.Join(roles, ", "))
 		}
 		if role == "developer" && !f.mentions("developer") {
 			m.set("role", json.RawMessage(`"system"`))

@@ -188,6 +188,7 @@ func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 		{chat, `{"messages":[]}`, 400, "messages"},
 		{chat, `{"messages":["x"]}`, 400, "messages"},
 		{chat, `{"messages":[{"content":"x"}]}`, 400, "messages"},
+		{chat, `{"messages":[{"role":"foo","content":"x"}]}`, 400, "messages"},
 		{chat, `{"messages":[{"role":"user","content":7}]}`, 400, "messages"},
 		{chat, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, 400, "messages"},
 		{chat, `{}`, 400, "messages"},
