@@ -20,7 +20,7 @@ import (
 func chatCommand() *cli.Command {
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model", ArgsUsage: "MODEL.jns",
-		Description: "Reads a line, answers, and so on. /reset forgets the conversation, /quit or Ctrl-D ends it; Ctrl-C ends an answer, or the conversation while it waits for a line.",
+		Description: "Reads a line, answers, and so on. /reset forgets the conversation, /quit or Ctrl-D ends it, a line that begins with // is sent with one slash; Ctrl-C ends an answer, or the conversation while it waits for a line.",
 		Flags: append(append(engineFlags(), sampleFlags()...),
 			&cli.StringFlag{Name: "system", Usage: "system message"},
 			&cli.IntFlag{Name: "n", Usage: "most tokens of an answer (-1: until the context is full)", Value: -1, Validator: lengths},
@@ -88,6 +88,13 @@ func converse(ctx context.Context, c *cli.Command, e *engine.Engine, s *keptSess
 				return err
 			}
 			continue
+		}
+		if strings.HasPrefix(line, "/") && !strings.HasPrefix(line, "//") {
+			fmt.Fprintf(os.Stderr, "jns-run: %s is no command; there are /reset and /quit, and // begins a line with a slash\n", jnscli.Printable(strings.Fields(line)[0]))
+			continue
+		}
+		if strings.HasPrefix(line, "//") {
+			line = line[1:]
 		}
 		user := engine.Message{Role: "user", Content: line}
 		tokens, err := e.ChatTokens(append(s.messages, user), engine.ChatOptions{Generate: true})

@@ -240,6 +240,9 @@ func promptTokens(c *cli.Command, e *engine.Engine, s *keptSession) (tokens []in
 		tokens, err = e.Tokenize(text, true, true)
 		return tokens, nil, err
 	}
+	if text == "" {
+		return nil, nil, jnscli.Usagef("the prompt is empty")
+	}
 	if err := s.begin(c); err != nil {
 		return nil, nil, err
 	}
