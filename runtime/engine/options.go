@@ -33,7 +33,8 @@ type Options struct {
 	// TokenizerOnly opens the vocabulary alone: nothing can be computed, and a container that holds nothing else is welcome.
 	TokenizerOnly bool
 
-	contextAsked bool // the context is the user's, not the default
+	contextAsked   bool // the context is the user's, not the default
+	contextShrinks bool // to leastContext, before a run is refused
 
 	Schedule string // which processors work: "auto" or "", "even", "big", "all"; see Schedules
 }

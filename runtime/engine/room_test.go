@@ -48,6 +48,29 @@ func TestASessionHasTheRoomThatTheMemoryHolds(t *testing.T) {
 	require.NoError(t, full.Eval(context.Background(), make([]int32, 512), nil, nil))
 }
 
+// A context that nobody asked for is no reason to refuse a run: what suffices for a short one suffices without --ctx.
+func TestAContextThatWasNotAskedForShrinksBeforeARunIsRefused(t *testing.T) {
+	smallBase(t)
+	baseMemory = 4 << 20 // so that a quarter of the memory is more than what a short context takes
+	for _, path := range streamModels {
+		path = compiled(t, path)
+		short := Options{Batch: 1, Context: leastContext, Threads: 2}
+		short.Memory, _ = granted(t, path, short)
+		e, err := Open(path, short)
+		require.NoError(t, err)
+		require.NoError(t, e.Close())
+		for _, batch := range []int{0, 1} {
+			e, err = Open(path, Options{Batch: batch, Memory: short.Memory, Threads: 2})
+			require.NoError(t, err, "batch %d", batch)
+			require.GreaterOrEqual(t, e.Options().Context, leastContext)
+			p := e.stream.plan
+			require.LessOrEqual(t, p.Arena+p.KV+p.Base+p.Resident+p.Frames, p.Granted)
+			require.NoError(t, e.NewSession().Eval(context.Background(), make([]int32, leastContext), nil, nil))
+			require.NoError(t, e.Close())
+		}
+	}
+}
+
 func TestTooLittleMemoryIsAnsweredWithWhatSuffices(t *testing.T) {
 	for _, path := range streamModels {
 		path = compiled(t, path)

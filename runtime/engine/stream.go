@@ -55,6 +55,13 @@ const sparePart = 64
 // kvShare: keys and values take at most one of so many parts of the memory where the user named no context.
 const kvShare = 4
 
+// Where a run would be refused, a batch that the user did not ask for shrinks to narrowBatch rows first, which changes no result; then a context that the user did not ask for shrinks to
+// leastContext positions, which are enough for a question and its answer; then the batch again, to one row.
+const (
+	narrowBatch  = 16
+	leastContext = 256
+)
+
 // streamRoom is the number of largest dense slots that have frames when dense matrices do not fit: one in use, the others being read.
 const streamRoom = 4
 
@@ -128,6 +135,11 @@ func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memo
 	if dense > 0 {
 		fits = min(fits, min(dense, 2*largest)+need)
 	}
+	if left < fits && o.contextShrinks && !o.contextAsked {
+		rest := p.Granted - min(used-p.KV, p.Granted) // for keys and values, and frames
+		p.KV = min(p.KV, max(kvBytes(c.Program, o, min(leastContext, o.Context)), rest-min(fits, rest)))
+		left = rest - min(p.KV, rest)
+	}
 	if left < fits {
 		return p, nil, expert.Plan{}, 0, errTooLittle
 	}
@@ -197,19 +209,27 @@ func fitContext(p *format.Program, o Options, limit uint64) int {
 // openStream prepares what is needed to run in the memory there is: nothing if the container fits.
 func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error) {
 	plan, places, frames, first, err := planMemory(e.c, e.opts, memory, o.Memory != 0)
-	for err != nil && o.Batch == 0 && e.opts.Batch > 1 && !e.Embeds() { // a smaller arena leaves more room, and changes no result
-		e.opts.Batch /= 2
+	for err != nil {
+		switch narrows := o.Batch == 0 && !e.Embeds(); {
+		case narrows && e.opts.Batch > narrowBatch, narrows && e.opts.Batch > 1 && e.opts.contextShrinks:
+			e.opts.Batch /= 2
+		case !e.opts.contextShrinks:
+			e.opts.contextShrinks = true
+		default:
+			least := leastMemory(e.c, e.opts, memory, o.Memory != 0)
+			smaller := "a smaller --ctx"
+			if o.Batch > 1 {
+				smaller = "a smaller --batch or --ctx"
+			}
+			return nil, fmt.Errorf("%w: %.1f MiB of memory are too little for this model: it needs %d MiB, of which its arena takes %.1f and keys and values %.1f; grant that with --memory, or use %s",
+				ErrOption, float64(memory)/(1<<20), least>>20, float64(plan.Arena)/(1<<20), float64(plan.KV)/(1<<20), smaller)
+		}
 		plan, places, frames, first, err = planMemory(e.c, e.opts, memory, o.Memory != 0)
 	}
-	if errors.Is(err, errTooLittle) {
-		least := leastMemory(e.c, e.opts, memory, o.Memory != 0)
-		return nil, fmt.Errorf("%w: %.1f MiB of memory are too little for this model: it needs %d MiB, of which its arena takes %.1f and keys and values %.1f; grant that with --memory, or use a smaller --batch or --ctx",
-			ErrOption, float64(memory)/(1<<20), least>>20, float64(plan.Arena)/(1<<20), float64(plan.KV)/(1<<20))
+	if places == nil {
+		return nil, nil
 	}
-	if err != nil || places == nil {
-		return nil, err
-	}
-	if o.Batch == 0 && slices.ContainsFunc(places, func(p expert.Place) bool { return !p.Dense }) {
+	if o.Batch == 0 && !e.opts.contextShrinks && slices.ContainsFunc(places, func(p expert.Place) bool { return !p.Dense }) {
 		for {
 			wide := e.opts
 			wide.Batch *= 2
