@@ -17,8 +17,9 @@ import (
 func inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name: "inspect", Usage: "show what a container holds", ArgsUsage: "MODEL.jns",
-		Description: "Reads only the small sections, whose digests it checks; weights are not read (see jnsc verify). Which tensor became what is\n" +
-			"shown by jnsc explain.",
+		Description: "Reads header, table of contents, tokenizer, template, program, the tables of names, tensors and slots, and the chain of provenance, and\n" +
+			"checks their digests. Neither the weights nor the source section, the list of chunks or padding are read: jnsc verify checks them.\n" +
+			"Which tensor became what is shown by jnsc explain.",
 		Flags: []cli.Flag{jsonFlag()}, Action: inspect,
 	}
 }
