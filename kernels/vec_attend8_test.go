@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -126,6 +127,8 @@ func TestAttend8HasTheBitsOfScalar(t *testing.T) {
 // Every code times every scale, as keys and as values: a query that sees one position leaves its score in M and its values in O.
 func TestAttend8RoundsEveryCodeTimesEveryScaleAsHalves(t *testing.T) {
 	const d, n = 32, 4
+	// Elsewhere no set reads codes as they lie, and an emulator takes a minute for all of them: an eighth shows that they are expanded.
+	part := testing.Short() || runtime.GOARCH != "amd64"
 	eachVec(t, func(t *testing.T, v *Vec) {
 		r := rand.New(rand.NewPCG(1, 1))
 		c := newCodes(r, d, d, n)
@@ -141,7 +144,7 @@ func TestAttend8RoundsEveryCodeTimesEveryScaleAsHalves(t *testing.T) {
 				kScales[i], vScales[i] = uint16(scale), uint16(scale)
 			}
 			for first := 0; first < 256; first += d {
-				if testing.Short() && (first/d+scale)%8 != 0 {
+				if part && (first/d+scale)%8 != 0 {
 					continue
 				}
 				for i := range d {
